@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rings, descriptors and completions in on-board memory: how host software and device talk without registers. */
+#ifndef NETDAM_RING_H
+#define NETDAM_RING_H
+
+#include "netdam/types.h"
+
+/*
+ * A ring is a struct netdam_ring followed by 2^n entries. Indices are free-running 32-bit counts; entry i lies at
+ * position i mod 2^n; producer - consumer is the number of entries in use and never exceeds 2^n. The owner of an index
+ * alone stores it, with release order after the entries it covers; the other side loads it with acquire order.
+ *
+ *   submission ring (SQ)  software produces struct netdam_descriptor, the device consumes
+ *   receive ring (RQ)     software produces struct netdam_descriptor, the device consumes
+ *   completion ring (CQ)  the device produces struct netdam_completion, software consumes
+ *
+ * Waking the device: after storing `producer`, software issues a full fence and loads `consumer_flags`; only if
+ * NEED_WAKEUP is set it writes the queue pair's doorbell. The device sets the flag, issues a full fence and looks at
+ * `producer` once more before it sleeps; so one of the two sees the other.
+ *
+ * Waking software: software adds 1 to the CQ's `arm`, issues a full fence and looks at `producer` once more before it
+ * sleeps. The device, after storing `producer` and a full fence, raises the ring's interrupt once for each new value of
+ * `arm` that it sees.
+ *
+ * The device takes a descriptor only when a place in the CQ is free for its completion. An index that claims more
+ * entries than the ring has puts the queue pair into the error state: everything outstanding is flushed, nothing more is
+ * taken, and QUEUE_QUERY tells.
+ */
+struct netdam_ring {
+    /* Line of the producer. */
+    uint32_t producer;
+    uint32_t producer_flags; /* none defined, 0 */
+    uint8_t producer_reserved[56];
+    /* Line of the consumer. */
+    uint32_t consumer;
+    uint32_t consumer_flags; /* enum netdam_ring_flag */
+    uint32_t arm;            /* CQ: see above */
+    uint8_t consumer_reserved[52];
+};
+
+enum netdam_ring_flag {
+    NETDAM_RING_NEED_WAKEUP = 0x1, /* SQ, RQ: the device sleeps; write the doorbell after producing */
+};
+
+/* A ring's start is aligned to this. */
+#define NETDAM_RING_ALIGN    64
+#define NETDAM_RING_LOG2_MIN 1
+#define NETDAM_RING_LOG2_MAX 16
+
+/* X(name, value, text): flags of a descriptor. */
+#define NETDAM_DESCRIPTOR_FLAG_LIST(X)                                                                                 \
+    X(FENCE, 0x0001, "start only after all earlier descriptors of this ring have completed")                           \
+    X(RELAXED, 0x0002, "idempotent operation without far-end state")                                                   \
+    X(ORDERED, 0x0004, "executed in the order of the ring, as seen by the node")                                       \
+    X(UNRELIABLE, 0x0008, "sent once, completed when sent")                                                            \
+    X(IMMEDIATE, 0x0010, "the target gets a receive completion with `immediate`")                                      \
+    X(REPRODUCIBLE, 0x0020, "float sums in one fixed order")                                                           \
+    X(LIST, 0x0040, "`local_address` is a gather list of `list_count` entries in on-board memory")
+
+#define NETDAM_DESCRIPTOR_FLAG_ENUM(name, value, text) NETDAM_DESCRIPTOR_##name = (value),
+enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG_ENUM) };
+#undef NETDAM_DESCRIPTOR_FLAG_ENUM
+
+#define NETDAM_DESCRIPTOR_FLAGS_DEFINED 0x007fu
+
+/* One request. Fields that the opcode does not use are 0. */
+struct netdam_descriptor {
+    uint8_t opcode;    /* enum netdam_op */
+    uint8_t operation; /* enum netdam_alu */
+    uint8_t type;      /* enum netdam_type */
+    uint8_t list_count;
+    uint32_t flags;          /* enum netdam_descriptor_flag */
+    uint64_t user_data;      /* returned in the completion */
+    uint32_t peer;           /* handle from PEER_OPEN */
+    uint32_t length;         /* bytes; atomics: the element's size */
+    uint64_t remote_key;     /* key of the region at the peer */
+    uint64_t remote_address; /* bytes from that region's start */
+    uint32_t local_region;   /* index from REGION_CREATE; atomics: 0 */
+    uint32_t immediate;
+    union {
+        struct {
+            uint64_t local_address; /* bytes from the local region's start; source, or where READ and ECHO store */
+            uint64_t reserved;
+        } buffer;
+        uint64_t operand[2]; /* FETCH_ADD, SWAP: value; CAS: compare, swap; little-endian, low bytes count */
+    } u;
+};
+
+/* An entry of a gather list. */
+struct netdam_list_entry {
+    uint32_t local_region;
+    uint32_t length;
+    uint64_t local_address;
+};
+
+#define NETDAM_LIST_MAX 4
+
+enum netdam_completion_flag {
+    NETDAM_COMPLETION_PARTIAL = 0x01,   /* not OK, but other packets of the request were applied: `length` bytes in all */
+    NETDAM_COMPLETION_RECEIVE = 0x02,   /* a receive descriptor was used */
+    NETDAM_COMPLETION_IMMEDIATE = 0x04, /* `immediate` is valid */
+};
+
+struct netdam_completion {
+    uint64_t user_data;
+    uint64_t result;     /* atomics: the old value, zero-extended */
+    uint32_t length;     /* bytes applied or returned */
+    uint8_t status;      /* enum netdam_status */
+    uint8_t opcode;      /* of the descriptor */
+    uint8_t flags;       /* enum netdam_completion_flag */
+    uint8_t hop;         /* index of the segment that answered */
+    uint32_t queue_pair;
+    uint32_t immediate;
+};
+
+NETDAM_ASSERT_SIZE(struct netdam_ring, 128);
+NETDAM_ASSERT_OFFSET(struct netdam_ring, consumer, 64);
+NETDAM_ASSERT_OFFSET(struct netdam_ring, arm, 72);
+NETDAM_ASSERT_SIZE(struct netdam_descriptor, 64);
+NETDAM_ASSERT_OFFSET(struct netdam_descriptor, user_data, 8);
+NETDAM_ASSERT_OFFSET(struct netdam_descriptor, peer, 16);
+NETDAM_ASSERT_OFFSET(struct netdam_descriptor, remote_key, 24);
+NETDAM_ASSERT_OFFSET(struct netdam_descriptor, local_region, 40);
+NETDAM_ASSERT_OFFSET(struct netdam_descriptor, u, 48);
+NETDAM_ASSERT_SIZE(struct netdam_list_entry, 16);
+NETDAM_ASSERT_SIZE(struct netdam_completion, 32);
+NETDAM_ASSERT_OFFSET(struct netdam_completion, length, 16);
+NETDAM_ASSERT_OFFSET(struct netdam_completion, status, 20);
+NETDAM_ASSERT_OFFSET(struct netdam_completion, queue_pair, 24);
+
+/* Bytes of a ring of 2^log2 entries. */
+static inline uint64_t netdam_ring_bytes(unsigned log2, size_t entry_bytes)
+{
+    return sizeof(struct netdam_ring) + ((uint64_t)entry_bytes << log2);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wire format: what follows the UDP header of a NetDAM frame. Headers are big-endian, payload is little-endian. */
+#ifndef NETDAM_WIRE_H
+#define NETDAM_WIRE_H
+
+#include "netdam/types.h"
+
+/*
+ *   Ethernet | IPv4 or IPv6 | UDP | header 32 | extensions | body | payload | payload CRC
+ *
+ * extensions  in the order of their flags: IMMEDIATE 8 bytes, TENANT 32 bytes
+ * body        REQUEST: segment_count segments, each 32, 40 or 56 bytes as node_form says; RESPONSE: one answer, 32 bytes
+ * payload     payload_length bytes
+ * payload CRC 4 bytes, if PAYLOAD_CRC is set and payload_length is not 0: CRC32C of the payload
+ *
+ * The UDP length names the end exactly: bytes missing or left over make the frame malformed.
+ * header_crc is the CRC32C (Castagnoli, reflected, initial value and final exclusive-or 0xffffffff) of everything from
+ * the header's first byte to the last one before the payload, with header_crc itself taken as 0.
+ *
+ * In all versions the first 24 bytes keep their meaning, so that a node can refuse a version it does not speak.
+ */
+#define NETDAM_WIRE_VERSION 1
+
+/* Not registered with IANA; the default of every node and device. */
+#define NETDAM_UDP_PORT 20036
+
+#define NETDAM_SEGMENTS_MAX 32
+
+/* A request is at most this far above the floor: number - floor < NETDAM_WINDOW_MAX. */
+#define NETDAM_WINDOW_MAX 1024
+
+/* Numbers are 48 bit and never wrap; a context ends before this one. */
+#define NETDAM_NUMBER_MAX ((UINT64_C(1) << 48) - 1)
+
+/* X(name, value, text) */
+#define NETDAM_KIND_LIST(X)                                                                                            \
+    X(REQUEST, 1, "an instruction for the node that the current segment names")                                        \
+    X(RESPONSE, 2, "the answer to the originator")
+
+/* X(name, value, text): the node part of each segment. */
+#define NETDAM_NODE_FORM_LIST(X)                                                                                       \
+    X(IMPLICIT, 0, "no node part: the IP destination executes the only segment")                                       \
+    X(IPV4, 4, "4 bytes address, 2 bytes UDP port, 2 bytes zero")                                                      \
+    X(IPV6, 6, "16 bytes address, 2 bytes UDP port, 6 bytes zero")
+
+/* X(name, value, where, text): where is REQUEST, RESPONSE or BOTH. */
+#define NETDAM_FLAG_LIST(X)                                                                                            \
+    X(PAYLOAD_CRC, 0x0001, BOTH, "a CRC32C follows the payload")                                                       \
+    X(IMMEDIATE, 0x0002, REQUEST, "an immediate value for the target's completion follows the header")                 \
+    X(TENANT, 0x0004, BOTH, "a tenant tag follows the header")                                                         \
+    X(AGAIN, 0x0008, BOTH, "request: sent before; response: answered from memory, not executed again")                 \
+    X(RELAXED, 0x0010, REQUEST, "idempotent operation without lane: a late copy may be executed again")                \
+    X(ORDERED, 0x0020, REQUEST, "not before the lane's preceding ordered request")                                     \
+    X(UNRELIABLE, 0x0040, REQUEST, "no lane, no answer, no repetition")                                                \
+    X(REPRODUCIBLE, 0x0080, REQUEST, "float sums in one fixed order")                                                  \
+    X(CONFIRM_WANTED, 0x0100, RESPONSE, "the node asks for a CONFIRM when the requester next falls idle")              \
+    X(CONGESTED, 0x0200, RESPONSE, "the request met congestion on its way")
+
+#define NETDAM_KIND_ENUM(name, value, text) NETDAM_KIND_##name = (value),
+enum netdam_kind { NETDAM_KIND_LIST(NETDAM_KIND_ENUM) };
+#undef NETDAM_KIND_ENUM
+
+#define NETDAM_NODE_FORM_ENUM(name, value, text) NETDAM_NODE_FORM_##name = (value),
+enum netdam_node_form { NETDAM_NODE_FORM_LIST(NETDAM_NODE_FORM_ENUM) };
+#undef NETDAM_NODE_FORM_ENUM
+
+#define NETDAM_FLAG_ENUM(name, value, where, text) NETDAM_FLAG_##name = (value),
+enum netdam_flag { NETDAM_FLAG_LIST(NETDAM_FLAG_ENUM) };
+#undef NETDAM_FLAG_ENUM
+
+#define NETDAM_FLAG_WHERE_REQUEST  1
+#define NETDAM_FLAG_WHERE_RESPONSE 2
+#define NETDAM_FLAG_WHERE_BOTH     3
+
+/* The flags defined for a kind of packet. */
+static inline unsigned netdam_flags_defined(unsigned kind)
+{
+    unsigned where = kind == NETDAM_KIND_REQUEST ? NETDAM_FLAG_WHERE_REQUEST : NETDAM_FLAG_WHERE_RESPONSE;
+    unsigned flags = 0;
+
+#define NETDAM_FLAG_OR(name, value, where_, text) flags |= (NETDAM_FLAG_WHERE_##where_ & where) != 0 ? (value) : 0u;
+    NETDAM_FLAG_LIST(NETDAM_FLAG_OR)
+#undef NETDAM_FLAG_OR
+    return flags;
+}
+
+struct netdam_wire_header {
+    uint8_t version;            /* NETDAM_WIRE_VERSION */
+    uint8_t kind;               /* enum netdam_kind */
+    netdam_be16 flags;          /* enum netdam_flag */
+    uint8_t segment_count;      /* REQUEST: 1 to NETDAM_SEGMENTS_MAX; RESPONSE: as in the request */
+    uint8_t segment_index;      /* REQUEST: the segment to execute now; RESPONSE: the one that answers */
+    uint8_t node_form;          /* enum netdam_node_form; RESPONSE: 0 */
+    uint8_t status;             /* REQUEST: 0; RESPONSE: enum netdam_status */
+    netdam_be64 context;        /* random id of the requester context; identity never is address or port */
+    netdam_be48 number;         /* modifying: lane number; CONFIRM: the floor; else: a number of its own sequence */
+    netdam_be16 distance;       /* lane number minus the requester's floor, below its window; RESPONSE: as in the request */
+    netdam_be16 payload_length; /* bytes */
+    netdam_be16 reserved;       /* 0 */
+    netdam_be32 header_crc;
+};
+
+struct netdam_wire_immediate {
+    netdam_be64 value;
+};
+
+struct netdam_wire_tenant {
+    netdam_be32 tenant;
+    uint8_t nonce[12]; /* never the same twice under one key */
+    uint8_t tag[16];
+};
+
+/* A segment's instruction; its node part, if node_form has one, follows it. */
+struct netdam_wire_segment {
+    uint8_t opcode;         /* enum netdam_op */
+    uint8_t operation;      /* enum netdam_alu */
+    uint8_t type;           /* enum netdam_type */
+    uint8_t reserved;       /* 0 */
+    netdam_be32 length;     /* bytes of memory concerned; atomics: the element's size; ECHO: payload_length */
+    netdam_be64 key;        /* region key */
+    netdam_be64 address;    /* bytes from the region's start */
+    netdam_be64 generation; /* the lane's at that node; 0: not known yet, never executed */
+};
+
+struct netdam_wire_node_ipv4 {
+    uint8_t address[4];
+    netdam_be16 port;
+    uint8_t reserved[2];
+};
+
+struct netdam_wire_node_ipv6 {
+    uint8_t address[16];
+    netdam_be16 port;
+    uint8_t reserved[6];
+};
+
+struct netdam_wire_answer {
+    uint8_t opcode;         /* of the segment that answers */
+    uint8_t operation;
+    uint8_t type;
+    uint8_t hop;            /* index of the segment that answers */
+    netdam_be32 length;     /* bytes applied or returned */
+    netdam_be64 generation; /* the lane's, or the node's current one where there is no lane */
+    netdam_be64 echo;       /* the generation in the request */
+    netdam_be48 floor;      /* the lane's floor after the request: an acknowledged confirmation is a fence */
+    netdam_be16 depth;      /* requests waiting at the node: its congestion signal */
+};
+
+NETDAM_ASSERT_SIZE(struct netdam_wire_header, 32);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, segment_count, 4);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, status, 7);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, context, 8);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, number, 16);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, distance, 22);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, payload_length, 24);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, header_crc, 28);
+NETDAM_ASSERT_SIZE(struct netdam_wire_immediate, 8);
+NETDAM_ASSERT_SIZE(struct netdam_wire_tenant, 32);
+NETDAM_ASSERT_SIZE(struct netdam_wire_segment, 32);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_segment, length, 4);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_segment, key, 8);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_segment, address, 16);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_segment, generation, 24);
+NETDAM_ASSERT_SIZE(struct netdam_wire_node_ipv4, 8);
+NETDAM_ASSERT_SIZE(struct netdam_wire_node_ipv6, 24);
+NETDAM_ASSERT_SIZE(struct netdam_wire_answer, 32);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_answer, generation, 8);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_answer, echo, 16);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_answer, floor, 24);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_answer, depth, 30);
+
+#define NETDAM_ETHERNET_BYTES 14
+#define NETDAM_IPV4_BYTES     20
+#define NETDAM_IPV6_BYTES     40
+#define NETDAM_UDP_BYTES      8
+#define NETDAM_CRC_BYTES      4
+
+/* Headers of a request with one implicit segment, from the IP header on; payload and its CRC come on top. */
+#define NETDAM_REQUEST_OVERHEAD_IPV4                                                                                   \
+    (NETDAM_IPV4_BYTES + NETDAM_UDP_BYTES + sizeof(struct netdam_wire_header) + sizeof(struct netdam_wire_segment))
+
+/* The largest atomic, an 8-byte compare-and-swap with payload CRC, fits a 128-byte frame. */
+NETDAM_STATIC_ASSERT(NETDAM_ETHERNET_BYTES + NETDAM_REQUEST_OVERHEAD_IPV4 + 16 + NETDAM_CRC_BYTES <= 128,
+                     "an 8-byte atomic over IPv4 fits a 128-byte frame");
+
+#define NETDAM_MTU_MIN 1500
+#define NETDAM_MTU_MAX 9000
+
+/*
+ * Payload bytes of one packet at an IP MTU: what is left after the headers of a one-segment request or an answer over
+ * IPv4 and the payload CRC, rounded down to whole 8-byte elements. 1400 at 1500, 8904 at 9000.
+ */
+static inline uint32_t netdam_payload_max(uint32_t mtu)
+{
+    return (mtu - (uint32_t)NETDAM_REQUEST_OVERHEAD_IPV4 - NETDAM_CRC_BYTES) & ~UINT32_C(7);
+}
+
+/* Generations: epoch in the high half, count in the low half; 0 means none. */
+static inline uint32_t netdam_generation_epoch(uint64_t generation)
+{
+    return (uint32_t)(generation >> 32);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The soft device: a NetDAM card without a host, as a library. Firmware, memory and an ordinary UDP socket. */
+#ifndef NETDAM_SOFT_H
+#define NETDAM_SOFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct netdam_soft;
+
+struct netdam_soft_config {
+    const char *listen;     /* "ADDR:PORT", IPv4; port 0: any free one; address 0.0.0.0 is refused: a node has one name */
+    uint64_t memory_bytes;  /* on-board memory; a multiple of 4096 */
+    uint32_t mtu;           /* 0: 1500 */
+    uint32_t queue_pairs;   /* 0: the firmware's default */
+    bool no_payload_crc;
+    void *log_opaque;
+    void (*log)(void *opaque, int level, const char *line); /* may be NULL; level as enum netdam_fw_log_level */
+    /* Every NetDAM datagram sent (outgoing) and taken, from the NetDAM header on. May be NULL. */
+    void (*tap)(void *opaque, bool outgoing, const uint8_t *datagram, size_t bytes);
+};
+
+/*
+ * Opens the socket, starts the firmware and a thread that runs it. All signals are blocked in that thread.
+ * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu or queue_pairs impossible), -EADDRINUSE,
+ * -EADDRNOTAVAIL, -ENOMEM, or what socket(2), bind(2), memfd_create(2) or pthread_create(3) say, negated.
+ */
+int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft **soft);
+
+/* Flushes everything outstanding, ends the thread, closes the socket, releases the memory. */
+void netdam_soft_close(struct netdam_soft *soft);
+
+/* The port that was bound, in host byte order. */
+uint16_t netdam_soft_port(const struct netdam_soft *soft);
+
+/* On-board memory, shared with the firmware; valid until close. */
+uint8_t *netdam_soft_memory(struct netdam_soft *soft);
+uint64_t netdam_soft_memory_bytes(const struct netdam_soft *soft);
+
+/*
+ * BAR0 of the soft device (netdam/regs.h): offset, width and effect as on the card, from any thread. A doorbell does
+ * not wait for the firmware; every other access does.
+ */
+uint64_t netdam_soft_register_read(struct netdam_soft *soft, uint32_t offset, unsigned bytes);
+void netdam_soft_register_write(struct netdam_soft *soft, uint32_t offset, unsigned bytes, uint64_t value);
+
+/* An eventfd that counts the interrupts of a vector, owned by the soft device; -EINVAL if there is no such vector. */
+int netdam_soft_interrupt_fd(struct netdam_soft *soft, unsigned vector);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

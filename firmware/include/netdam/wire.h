@@ -14,10 +14,28 @@
  * payload CRC 4 bytes, if PAYLOAD_CRC is set and payload_length is not 0: CRC32C of the payload
  *
  * The UDP length names the end exactly: bytes missing or left over make the frame malformed.
- * header_crc is the CRC32C (Castagnoli, reflected, initial value and final exclusive-or 0xffffffff) of everything from
- * the header's first byte to the last one before the payload, with header_crc itself taken as 0.
+ * header_crc is the CRC32C (Castagnoli, reflected, initial value and final exclusive-or 0xffffffff) of the first
+ * header_length bytes, that is of header, extensions and body, with header_crc itself taken as 0.
  *
- * In all versions the first 24 bytes keep their meaning, so that a node can refuse a version it does not speak.
+ * In all versions the first 32 bytes keep their meaning. So a node can verify header_crc before it understands anything
+ * else, and refuses nothing that the wire has corrupted: a refusal is final, and a good copy may still be on its way.
+ *
+ * A node checks in this order; "dropped" is counted and not answered:
+ *   at least 32 bytes, header_length within them and the datagram      else dropped: RX_MALFORMED
+ *   header_crc                                                         else dropped: RX_HEADER_CRC
+ *   kind                                                               else dropped: RX_MALFORMED
+ *   version                                    REQUEST: BAD_VERSION    RESPONSE: dropped: RX_MALFORMED
+ *   flags defined, status 0                    REQUEST: BAD_FLAGS      RESPONSE: dropped: RX_MALFORMED (flags only)
+ *   segment_count, segment_index, node_form    REQUEST: BAD_SEGMENTS   RESPONSE: segment_index and form are not looked at
+ *   header_length and datagram length exact                            else dropped: RX_MALFORMED
+ *   payload CRC                                                        else dropped: RX_PAYLOAD_CRC
+ *   reserved bytes of the segment 0            BAD_SEGMENTS
+ *   opcode, operation, type, their combination BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE
+ *   executed by this firmware                  UNSUPPORTED
+ *   length against payload and type            BAD_LENGTH
+ * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window and
+ * below the floor (dropped), STALE, repeated, BUSY; then BAD_KEY, BAD_RANGE, NO_PERMISSION, MISALIGNED, which consume
+ * the number and are remembered.
  */
 #define NETDAM_WIRE_VERSION 1
 
@@ -96,7 +114,7 @@ struct netdam_wire_header {
     netdam_be48 number;         /* modifying: lane number; CONFIRM: the floor; else: a number of its own sequence */
     netdam_be16 distance;       /* lane number minus the requester's floor, below its window; RESPONSE: as in the request */
     netdam_be16 payload_length; /* bytes */
-    netdam_be16 reserved;       /* 0 */
+    netdam_be16 header_length;  /* bytes of header, extensions and body */
     netdam_be32 header_crc;
 };
 
@@ -153,6 +171,7 @@ NETDAM_ASSERT_OFFSET(struct netdam_wire_header, context, 8);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_header, number, 16);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_header, distance, 22);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_header, payload_length, 24);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_header, header_length, 26);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_header, header_crc, 28);
 NETDAM_ASSERT_SIZE(struct netdam_wire_immediate, 8);
 NETDAM_ASSERT_SIZE(struct netdam_wire_tenant, 32);

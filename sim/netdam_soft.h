@@ -21,8 +21,15 @@ struct netdam_soft_config {
     bool no_payload_crc;
     void *log_opaque;
     void (*log)(void *opaque, int level, const char *line); /* may be NULL; level as enum netdam_fw_log_level */
-    /* Every NetDAM datagram sent (outgoing) and taken, from the NetDAM header on. May be NULL. */
+    /*
+     * Every NetDAM datagram sent (outgoing) and taken, from the NetDAM header on. May be NULL. It runs in the thread that
+     * runs the firmware, which waits for it; it must not access registers. The opaque pointer is the log's.
+     */
     void (*tap)(void *opaque, bool outgoing, const uint8_t *datagram, size_t bytes);
+    uint32_t retries;        /* repetitions before a packet is given up; 0: the firmware's default */
+    uint64_t rto_initial_ns; /* retransmission time-out: before the first measurement, */
+    uint64_t rto_min_ns;     /* at least, */
+    uint64_t rto_max_ns;     /* and at most; 0: the firmware's default */
 };
 
 /*
@@ -32,7 +39,10 @@ struct netdam_soft_config {
  */
 int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft **soft);
 
-/* Flushes everything outstanding, ends the thread, closes the socket, releases the memory. */
+/*
+ * Flushes everything outstanding, ends the thread, closes the socket, releases the memory. In a child after fork, where
+ * the thread does not exist, it only releases what the child holds; no other function may be called there.
+ */
 void netdam_soft_close(struct netdam_soft *soft);
 
 /* The port that was bound, in host byte order. */
@@ -44,13 +54,30 @@ uint64_t netdam_soft_memory_bytes(const struct netdam_soft *soft);
 
 /*
  * BAR0 of the soft device (netdam/regs.h): offset, width and effect as on the card, from any thread. A doorbell does
- * not wait for the firmware; every other access does.
+ * not wait for the firmware; every other access does, in the order in which threads ask.
  */
 uint64_t netdam_soft_register_read(struct netdam_soft *soft, uint32_t offset, unsigned bytes);
 void netdam_soft_register_write(struct netdam_soft *soft, uint32_t offset, unsigned bytes, uint64_t value);
 
 /* An eventfd that counts the interrupts of a vector, owned by the soft device; -EINVAL if there is no such vector. */
 int netdam_soft_interrupt_fd(struct netdam_soft *soft, unsigned vector);
+
+/* What happened between firmware and socket, which the firmware's own counters cannot know. */
+struct netdam_soft_statistics {
+    uint64_t datagrams_sent;
+    uint64_t datagrams_taken;
+    uint64_t taken_too_long; /* dropped: longer than the largest IP packet of any MTU */
+    uint64_t not_sendable;   /* frames of the firmware that are neither ARP nor UDP over IPv4 from its own port */
+    uint64_t send_errors;    /* datagrams that the socket refused for good */
+    uint64_t send_blocked;   /* times that the socket was full */
+};
+void netdam_soft_get_statistics(struct netdam_soft *soft, struct netdam_soft_statistics *statistics);
+
+/*
+ * One line of text, without newline, that tells a datagram (from the NetDAM header on) by names: kind, opcode, context,
+ * number, address, status. Any bytes are allowed. Always ends `line` with a zero if `size` is not 0. Needs no device.
+ */
+void netdam_soft_describe(const uint8_t *datagram, size_t bytes, char *line, size_t size);
 
 #ifdef __cplusplus
 }

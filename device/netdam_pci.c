@@ -11,13 +11,7 @@
 #include "sysemu/hostmem.h"
 #include "trace.h"
 
-#if __has_include("netdam/regs.h")
 #include "netdam/regs.h"
-#endif
-#ifndef NETDAM_PCI_VENDOR_ID
-#define NETDAM_PCI_VENDOR_ID 0x1234
-#define NETDAM_PCI_DEVICE_ID 0x4e44
-#endif
 
 #define TYPE_NETDAM "netdam"
 OBJECT_DECLARE_SIMPLE_TYPE(NetdamState, NETDAM)
@@ -117,7 +111,8 @@ static void netdam_class_init(ObjectClass *klass, void *data)
     pc->exit = netdam_exit;
     pc->vendor_id = NETDAM_PCI_VENDOR_ID;
     pc->device_id = NETDAM_PCI_DEVICE_ID;
-    pc->class_id = PCI_CLASS_MEMORY_OTHER;
+    pc->revision = NETDAM_PCI_REVISION;
+    pc->class_id = NETDAM_PCI_CLASS;
     dc->desc = "NetDAM: memory and an ALU on a network card";
     dc->vmsd = &netdam_vmstate;
     device_class_set_props(dc, netdam_properties);

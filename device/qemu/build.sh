@@ -21,6 +21,7 @@ configure_args=(
     --enable-vhost-kernel
     --enable-vhost-net
     --enable-vhost-user
+    --firmwarepath=/usr/share/qemu:/usr/share/seabios
     --disable-install-blobs
     --disable-debug-info
     --disable-werror

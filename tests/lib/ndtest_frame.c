@@ -150,7 +150,7 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     flags = get16(header + 2);
     payload = get16(header + 24);
     crc = (flags & NETDAM_FLAG_PAYLOAD_CRC) != 0 && payload != 0 ? NETDAM_CRC_BYTES : 0;
-    if (covered + payload + crc != left) {
+    if (get16(header + 26) != covered || covered + payload + crc != left) {
         return false;
     }
     packet->kind = header[1];
@@ -247,8 +247,14 @@ bool ndtest_frame_repair(uint8_t *frame, size_t bytes, bool lengths)
             covered + payload + NETDAM_CRC_BYTES <= left) {
             put32(header + covered + payload, ndtest_crc32c(0, header + covered, payload));
         }
+        if (lengths) {
+            put16(header + 26, (unsigned)covered);
+        }
+    }
+    /* header_crc is what header_length says, whether or not the rest makes sense. */
+    if (left >= 32 && get16(header + 26) >= 32 && get16(header + 26) <= left) {
         put32(header + 28, 0);
-        put32(header + 28, ndtest_crc32c(0, header, covered));
+        put32(header + 28, ndtest_crc32c(0, header, get16(header + 26)));
     }
     put16(frame + udp + 6, 0);
     sum = v4 ? sum16(0, ip + 12, 8) : sum16(0, ip + 8, 32);

@@ -14,16 +14,16 @@ extern "C" {
 struct netdam_soft;
 
 struct netdam_soft_config {
-    const char *listen;     /* "ADDR:PORT", IPv4; port 0: any free one; address 0.0.0.0 is refused: a node has one name */
-    uint64_t memory_bytes;  /* on-board memory; a multiple of 4096 */
-    uint32_t mtu;           /* 0: 1500 */
-    uint32_t queue_pairs;   /* 0: the firmware's default */
+    const char *listen;    /* "ADDR:PORT", IPv4; port 0: any free one; not 0.0.0.0, for a node has one name */
+    uint64_t memory_bytes; /* on-board memory; a multiple of 4096 */
+    uint32_t mtu;          /* 0: 1500 */
+    uint32_t queue_pairs;  /* 0: the firmware's default */
     bool no_payload_crc;
     void *log_opaque;
     void (*log)(void *opaque, int level, const char *line); /* may be NULL; level as enum netdam_fw_log_level */
     /*
-     * Every NetDAM datagram sent (outgoing) and taken, from the NetDAM header on. May be NULL. It runs in the thread that
-     * runs the firmware, which waits for it; it must not access registers. The opaque pointer is the log's.
+     * Every NetDAM datagram sent (outgoing) and taken, from the NetDAM header on. May be NULL. It runs in the thread
+     * that runs the firmware, which waits for it; it must not access registers. The opaque pointer is the log's.
      */
     void (*tap)(void *opaque, bool outgoing, const uint8_t *datagram, size_t bytes);
     uint32_t retries;        /* repetitions before a packet is given up; 0: the firmware's default */

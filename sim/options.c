@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of netdam-node. */
+#define _GNU_SOURCE
+#include "options.h"
+#include "address.h"
+#include "netdam/admin.h"
+#include "netdam/firmware.h"
+#include "netdam/regs.h"
+#include "netdam/wire.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+
+/* The default port is its argument. */
+static const char help[] =
+    "usage: netdam-node [OPTION]...\n"
+    "Runs a NetDAM node on a UDP socket: memory with an ALU that peers reach by the key of its one region.\n"
+    "\n"
+    "  -l, --listen ADDR:PORT   IPv4 address and UDP port; port 0 takes a free one (127.0.0.1:%u)\n"
+    "  -m, --memory SIZE        size of memory and region, a multiple of 4K (64M)\n"
+    "  -k, --key HEX            64-bit key of the region, not 0 (random)\n"
+    "  -p, --permissions LIST   what peers may do: r read, w write, a ALU and atomics (rwa)\n"
+    "  -f, --load FILE          copy FILE to the start of memory first\n"
+    "  -M, --mtu N              largest IP packet sent, 1500 to 9000 (1500)\n"
+    "  -n, --no-payload-crc     do not add a CRC to payloads\n"
+    "  -t, --trace              print each datagram by name\n"
+    "  -c, --counters           print all counters at the end\n"
+    "  -j, --json               ready line and counters as JSON\n"
+    "  -v, --verbose            print the firmware's messages about peers, too\n"
+    "  -V, --version            print versions\n"
+    "  -h, --help               print this\n"
+    "\n"
+    "When the node is ready it prints one line:\n"
+    "  netdam-node ready address=A port=P bytes=N key=0xH mtu=N\n"
+    "It ends with status 0 on SIGINT, SIGTERM or SIGHUP; with 1 when it fails, with 2 when an argument is wrong.\n"
+    "Sizes take the suffixes K, M, G and T.\n";
+
+static const struct option long_options[] = {
+    {"listen", required_argument, NULL, 'l'},   {"memory", required_argument, NULL, 'm'},
+    {"key", required_argument, NULL, 'k'},      {"permissions", required_argument, NULL, 'p'},
+    {"load", required_argument, NULL, 'f'},     {"mtu", required_argument, NULL, 'M'},
+    {"no-payload-crc", no_argument, NULL, 'n'}, {"trace", no_argument, NULL, 't'},
+    {"counters", no_argument, NULL, 'c'},       {"json", no_argument, NULL, 'j'},
+    {"verbose", no_argument, NULL, 'v'},        {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+};
+
+bool ndsim_size_parse(const char *text, uint64_t *bytes)
+{
+    static const char suffixes[] = "KMGT";
+    const char *suffix;
+    uint64_t value = 0;
+    unsigned shift = 0;
+
+    if (*text < '0' || *text > '9') {
+        return false;
+    }
+    for (; *text >= '0' && *text <= '9'; text++) {
+        if (value > (UINT64_MAX - 9) / 10) {
+            return false;
+        }
+        value = value * 10 + (unsigned)(*text - '0');
+    }
+    if (*text != 0) {
+        suffix = strchr(suffixes, *text);
+        if (suffix == NULL || text[1] != 0) {
+            return false;
+        }
+        shift = 10 * (unsigned)(suffix - suffixes + 1);
+    }
+    if (value > UINT64_MAX >> shift) {
+        return false;
+    }
+    *bytes = value << shift;
+    return true;
+}
+
+static bool parse_key(const char *text, uint64_t *key)
+{
+    size_t digits;
+
+    if (strncmp(text, "0x", 2) == 0 || strncmp(text, "0X", 2) == 0) {
+        text += 2;
+    }
+    digits = strspn(text, "0123456789abcdefABCDEF");
+    if (digits == 0 || digits > 16 || text[digits] != 0) {
+        return false;
+    }
+    *key = strtoull(text, NULL, 16);
+    return *key != 0;
+}
+
+static bool parse_permissions(const char *text, uint32_t *permissions)
+{
+    *permissions = 0;
+    for (; *text != 0; text++) {
+        uint32_t bit = *text == 'r'   ? NETDAM_PERMISSION_REMOTE_READ
+                       : *text == 'w' ? NETDAM_PERMISSION_REMOTE_WRITE
+                       : *text == 'a' ? NETDAM_PERMISSION_REMOTE_ALU
+                                      : 0;
+
+        if (bit == 0) {
+            return false;
+        }
+        *permissions |= bit;
+    }
+    return *permissions != 0;
+}
+
+static bool parse_mtu(const char *text, uint32_t *mtu)
+{
+    uint64_t value;
+
+    if (!ndsim_size_parse(text, &value) || value < NETDAM_MTU_MIN || value > NETDAM_MTU_MAX) {
+        return false;
+    }
+    *mtu = (uint32_t)value;
+    return true;
+}
+
+static bool wrong(const char *option, const char *value, const char *expected)
+{
+    fprintf(stderr, "netdam-node: --%s %s: expected %s\n", option, value, expected);
+    return false;
+}
+
+static bool parse_value(int option, const char *value, struct ndsim_options *options)
+{
+    struct sockaddr_in address;
+
+    switch (option) {
+    case 'l':
+        options->listen = value;
+        return (ndsim_address_parse(value, &address) && address.sin_addr.s_addr != 0) ||
+               wrong("listen", value, "ADDR:PORT with one IPv4 address of this machine, such as 127.0.0.1:0");
+    case 'm':
+        return (ndsim_size_parse(value, &options->memory_bytes) && options->memory_bytes != 0 &&
+                options->memory_bytes % 4096 == 0) ||
+               wrong("memory", value, "a multiple of 4K, such as 64M");
+    case 'k':
+        return parse_key(value, &options->key) || wrong("key", value, "1 to 16 hexadecimal digits, not all 0");
+    case 'p':
+        return parse_permissions(value, &options->permissions) || wrong("permissions", value, "letters out of r, w, a");
+    case 'f':
+        options->load = value;
+        return true;
+    case 'M':
+        return parse_mtu(value, &options->mtu) || wrong("mtu", value, TEXT(NETDAM_MTU_MIN) " to " TEXT(NETDAM_MTU_MAX));
+    case 'n':
+        options->no_payload_crc = true;
+        return true;
+    case 't':
+        options->trace = true;
+        return true;
+    case 'c':
+        options->counters = true;
+        return true;
+    case 'j':
+        options->json = true;
+        return true;
+    default:
+        options->verbose = true;
+        return true;
+    }
+}
+
+static void print_version(void)
+{
+    uint32_t firmware = netdam_fw_entry()->firmware_version;
+
+    printf("netdam-node: specification %u.%u, firmware %s %u.%u\n", NETDAM_SPEC_VERSION >> 16,
+           NETDAM_SPEC_VERSION & 0xffffu, netdam_fw_entry()->name, firmware >> 16, firmware & 0xffffu);
+}
+
+enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options)
+{
+    int option;
+
+    *options = (struct ndsim_options){
+        .listen = "127.0.0.1:" TEXT(NETDAM_UDP_PORT),
+        .memory_bytes = UINT64_C(64) << 20,
+        .mtu = NETDAM_MTU_MIN,
+        .permissions = NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU,
+    };
+    while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:ntcjvVh", long_options, NULL)) != -1) {
+        if (option == 'h') {
+            printf(help, NETDAM_UDP_PORT);
+            return NDSIM_OPTIONS_DONE;
+        }
+        if (option == 'V') {
+            print_version();
+            return NDSIM_OPTIONS_DONE;
+        }
+        if (option == '?' || !parse_value(option, optarg, options)) {
+            return NDSIM_OPTIONS_WRONG;
+        }
+    }
+    if (optind != argc) {
+        fprintf(stderr, "netdam-node: %s: there are no arguments but options\n", argv[optind]);
+        return NDSIM_OPTIONS_WRONG;
+    }
+    return NDSIM_OPTIONS_RUN;
+}

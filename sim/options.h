@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of netdam-node. */
+#ifndef NDSIM_OPTIONS_H
+#define NDSIM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ndsim_options {
+    const char *listen;
+    const char *load; /* file to copy to the start of memory, or NULL */
+    uint64_t memory_bytes;
+    uint64_t key; /* 0: draw one */
+    uint32_t mtu;
+    uint32_t permissions; /* NETDAM_PERMISSION_* */
+    bool no_payload_crc;
+    bool trace;
+    bool json;
+    bool counters;
+    bool verbose;
+};
+
+enum ndsim_options_result {
+    NDSIM_OPTIONS_RUN,
+    NDSIM_OPTIONS_DONE,  /* help or version was printed */
+    NDSIM_OPTIONS_WRONG, /* one line on stderr told why */
+};
+
+enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options);
+
+/* "4096", "4K", "64M", "1G", "1T": a decimal number and at most one suffix, in powers of 1024. */
+bool ndsim_size_parse(const char *text, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Takes Ethernet, IP and UDP headers off what the firmware sends, puts them on what it receives, and answers ARP. */
+#define _GNU_SOURCE
+#include "port.h"
+#include "netdam/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEADERS_BYTES (NETDAM_ETHERNET_BYTES + NETDAM_IPV4_BYTES + NETDAM_UDP_BYTES)
+#define FRAME_MAX     (NETDAM_ETHERNET_BYTES + NETDAM_MTU_MAX)
+#define DATAGRAM_MAX  (FRAME_MAX - HEADERS_BYTES)
+
+/* A received frame starts here in its slot, so that the NetDAM header behind 42 bytes of headers is aligned to 64. */
+#define RECEIVE_OFFSET 22
+#define SLOT_BYTES     9088
+
+#define TRANSMIT_SLOTS 128
+#define RECEIVE_SLOTS  64
+#define ARP_SLOTS      32
+#define ARP_BYTES      42
+
+/* What the kernel is asked for; without privileges it grants net.core.{r,w}mem_max at most. */
+#define SOCKET_BUFFER_BYTES (16 << 20)
+
+#define ETHERTYPE_AT 12
+#define IP_AT        NETDAM_ETHERNET_BYTES
+#define UDP_AT       (IP_AT + NETDAM_IPV4_BYTES)
+
+_Static_assert(RECEIVE_OFFSET + FRAME_MAX <= SLOT_BYTES, "a frame fits its slot");
+
+struct ndsim_port {
+    int fd;
+    struct sockaddr_in local;
+    ndsim_port_tap tap;
+    void *tap_opaque;
+    struct netdam_soft_statistics statistics;
+
+    /* Waiting to be sent: [first, first + count). New ones go behind; the array is reused when all have left. */
+    unsigned transmit_first;
+    unsigned transmit_count;
+    bool blocked;
+
+    unsigned arp_count;
+    uint8_t arp[ARP_SLOTS][ARP_BYTES];
+
+    struct mmsghdr transmit_message[TRANSMIT_SLOTS];
+    struct iovec transmit_vector[TRANSMIT_SLOTS];
+    struct sockaddr_in transmit_peer[TRANSMIT_SLOTS];
+    struct mmsghdr receive_message[RECEIVE_SLOTS];
+    struct iovec receive_vector[RECEIVE_SLOTS];
+    struct sockaddr_in receive_peer[RECEIVE_SLOTS];
+    _Alignas(64) uint8_t transmit_slot[TRANSMIT_SLOTS][SLOT_BYTES];
+    _Alignas(64) uint8_t receive_slot[RECEIVE_SLOTS][SLOT_BYTES];
+};
+
+static void put16(uint8_t *p, unsigned value)
+{
+    p[0] = (uint8_t)(value >> 8);
+    p[1] = (uint8_t)value;
+}
+
+static unsigned get16(const uint8_t *p)
+{
+    return (unsigned)p[0] << 8 | p[1];
+}
+
+/* One's complement sum in the byte order of memory (RFC 1071, section 2 (B)); `bytes` at an even distance from the
+ * start. */
+static uint64_t sum_bytes(const uint8_t *p, size_t bytes)
+{
+    uint64_t sum = 0;
+    uint32_t word;
+    uint16_t half;
+
+    for (; bytes >= 4; bytes -= 4, p += 4) {
+        memcpy(&word, p, 4);
+        sum += word;
+    }
+    if (bytes >= 2) {
+        memcpy(&half, p, 2);
+        sum += half;
+        bytes -= 2;
+        p += 2;
+    }
+    if (bytes != 0) {
+        half = 0;
+        memcpy(&half, p, 1);
+        sum += half;
+    }
+    return sum;
+}
+
+static uint16_t checksum_of(uint64_t sum)
+{
+    while (sum >> 16 != 0) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    return (uint16_t)~sum;
+}
+
+void ndsim_port_own_mac(uint32_t ipv4, uint8_t mac[6])
+{
+    mac[0] = 0x02;
+    mac[1] = 0x00;
+    memcpy(mac + 2, &ipv4, 4);
+}
+
+void ndsim_port_peer_mac(uint32_t ipv4, uint8_t mac[6])
+{
+    ndsim_port_own_mac(ipv4, mac);
+    mac[1] = 0x01;
+}
+
+static void set_buffer(int fd, int force, int plain)
+{
+    int bytes = SOCKET_BUFFER_BYTES;
+
+    if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0) {
+        (void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
+    }
+}
+
+int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *tap_opaque, struct ndsim_port **result)
+{
+    struct ndsim_port *port = aligned_alloc(64, (sizeof(*port) + 63) / 64 * 64);
+    socklen_t length = sizeof(port->local);
+    unsigned i;
+    int error;
+
+    if (port == NULL) {
+        return -ENOMEM;
+    }
+    memset(port, 0, offsetof(struct ndsim_port, transmit_slot));
+    port->tap = tap;
+    port->tap_opaque = tap_opaque;
+    port->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (port->fd < 0) {
+        error = errno;
+        free(port);
+        return -error;
+    }
+    set_buffer(port->fd, SO_RCVBUFFORCE, SO_RCVBUF);
+    set_buffer(port->fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    if (bind(port->fd, (const struct sockaddr *)local, sizeof(*local)) != 0 ||
+        getsockname(port->fd, (struct sockaddr *)&port->local, &length) != 0) {
+        error = errno;
+        close(port->fd);
+        free(port);
+        return -error;
+    }
+    for (i = 0; i < TRANSMIT_SLOTS; i++) {
+        port->transmit_message[i].msg_hdr.msg_name = &port->transmit_peer[i];
+        port->transmit_message[i].msg_hdr.msg_namelen = sizeof(port->transmit_peer[i]);
+        port->transmit_message[i].msg_hdr.msg_iov = &port->transmit_vector[i];
+        port->transmit_message[i].msg_hdr.msg_iovlen = 1;
+        port->transmit_peer[i].sin_family = AF_INET;
+    }
+    for (i = 0; i < RECEIVE_SLOTS; i++) {
+        port->receive_message[i].msg_hdr.msg_name = &port->receive_peer[i];
+        port->receive_message[i].msg_hdr.msg_iov = &port->receive_vector[i];
+        port->receive_message[i].msg_hdr.msg_iovlen = 1;
+        port->receive_vector[i].iov_base = port->receive_slot[i] + RECEIVE_OFFSET + HEADERS_BYTES;
+        port->receive_vector[i].iov_len = DATAGRAM_MAX;
+    }
+    *result = port;
+    return 0;
+}
+
+void ndsim_port_close(struct ndsim_port *port)
+{
+    close(port->fd);
+    free(port);
+}
+
+int ndsim_port_fd(const struct ndsim_port *port)
+{
+    return port->fd;
+}
+
+struct sockaddr_in ndsim_port_local(const struct ndsim_port *port)
+{
+    return port->local;
+}
+
+bool ndsim_port_blocked(const struct ndsim_port *port)
+{
+    return port->blocked;
+}
+
+void ndsim_port_unblock(struct ndsim_port *port)
+{
+    port->blocked = false;
+}
+
+void ndsim_port_statistics(const struct ndsim_port *port, struct netdam_soft_statistics *statistics)
+{
+    *statistics = port->statistics;
+}
+
+void ndsim_port_flush(struct ndsim_port *port)
+{
+    while (port->transmit_count != 0 && !port->blocked) {
+        int sent = sendmmsg(port->fd, port->transmit_message + port->transmit_first, port->transmit_count, 0);
+
+        if (sent > 0) {
+            port->statistics.datagrams_sent += (unsigned)sent;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM) {
+            port->blocked = true;
+            port->statistics.send_blocked++;
+            return;
+        } else if (errno == EINTR) {
+            continue;
+        } else {
+            /* The first message is at fault (no route, forbidden, too long) or is told of an ICMP error: a loss. */
+            port->statistics.send_errors++;
+            sent = 1;
+        }
+        port->transmit_first += (unsigned)sent;
+        port->transmit_count -= (unsigned)sent;
+    }
+    if (port->transmit_count == 0) {
+        port->transmit_first = 0;
+    }
+}
+
+uint8_t *ndsim_port_transmit_begin(struct ndsim_port *port, size_t bytes)
+{
+    if (bytes > FRAME_MAX) {
+        return NULL;
+    }
+    if (port->transmit_first + port->transmit_count == TRANSMIT_SLOTS) {
+        ndsim_port_flush(port);
+        if (port->transmit_count != 0) {
+            return NULL;
+        }
+    }
+    return port->transmit_slot[port->transmit_first + port->transmit_count];
+}
+
+/* Every address is said to be on the link; the answer waits until the firmware is not running. */
+static void arp_answer(struct ndsim_port *port, const uint8_t *request, size_t bytes)
+{
+    static const uint8_t form[8] = {0x00, 0x01, 0x08, 0x00, 6, 4, 0x00, 0x01};
+    uint8_t *answer = port->arp[port->arp_count];
+    uint32_t target;
+
+    if (bytes < ARP_BYTES || memcmp(request + IP_AT, form, sizeof(form)) != 0) {
+        port->statistics.not_sendable++;
+        return;
+    }
+    if (port->arp_count == ARP_SLOTS) {
+        return; /* lost, as on a wire; the firmware asks again */
+    }
+    memcpy(&target, request + 38, 4);
+    memcpy(answer, request + 22, 6);
+    ndsim_port_peer_mac(target, answer + 6);
+    memcpy(answer + ETHERTYPE_AT, request + ETHERTYPE_AT, 2 + 6);
+    put16(answer + 20, 2);
+    memcpy(answer + 22, answer + 6, 6);
+    memcpy(answer + 28, &target, 4);
+    memcpy(answer + 32, request + 22, 6 + 4);
+    port->arp_count++;
+}
+
+/* The frame's UDP datagram, if it is one that the socket can send in the firmware's name. */
+static bool find_datagram(const struct ndsim_port *port, const uint8_t *frame, size_t bytes, size_t *at, size_t *length)
+{
+    size_t ip_bytes;
+    size_t header;
+    size_t udp_bytes;
+
+    if (bytes < HEADERS_BYTES || get16(frame + ETHERTYPE_AT) != 0x0800 || frame[IP_AT] >> 4 != 4) {
+        return false;
+    }
+    header = (size_t)(frame[IP_AT] & 0x0f) * 4;
+    ip_bytes = get16(frame + IP_AT + 2);
+    if (header < NETDAM_IPV4_BYTES || ip_bytes > bytes - IP_AT || ip_bytes < header + NETDAM_UDP_BYTES) {
+        return false;
+    }
+    if ((get16(frame + IP_AT + 6) & 0x3fff) != 0 || frame[IP_AT + 9] != IPPROTO_UDP) {
+        return false; /* a fragment, or another protocol */
+    }
+    if (memcmp(frame + IP_AT + 12, &port->local.sin_addr, 4) != 0 ||
+        memcmp(frame + IP_AT + header, &port->local.sin_port, 2) != 0) {
+        return false;
+    }
+    udp_bytes = get16(frame + IP_AT + header + 4);
+    if (udp_bytes < NETDAM_UDP_BYTES || udp_bytes > ip_bytes - header) {
+        return false;
+    }
+    *at = IP_AT + header + NETDAM_UDP_BYTES;
+    *length = udp_bytes - NETDAM_UDP_BYTES;
+    return true;
+}
+
+void ndsim_port_transmit_end(struct ndsim_port *port, size_t bytes)
+{
+    unsigned slot = port->transmit_first + port->transmit_count;
+    uint8_t *frame = port->transmit_slot[slot];
+    size_t length;
+    size_t at;
+
+    if (bytes >= NETDAM_ETHERNET_BYTES && get16(frame + ETHERTYPE_AT) == 0x0806) {
+        arp_answer(port, frame, bytes);
+        return;
+    }
+    if (!find_datagram(port, frame, bytes, &at, &length)) {
+        port->statistics.not_sendable++;
+        return;
+    }
+    memcpy(&port->transmit_peer[slot].sin_addr, frame + IP_AT + 16, 4);
+    memcpy(&port->transmit_peer[slot].sin_port, frame + at - NETDAM_UDP_BYTES + 2, 2);
+    port->transmit_vector[slot].iov_base = frame + at;
+    port->transmit_vector[slot].iov_len = length;
+    port->transmit_count++;
+    if (port->tap != NULL) {
+        port->tap(port->tap_opaque, true, frame + at, length);
+    }
+}
+
+/* Puts headers in front of a datagram; returns the length of the frame. */
+static size_t wrap(const struct ndsim_port *port, uint8_t *frame, const struct sockaddr_in *peer, size_t datagram_bytes)
+{
+    uint8_t *ip = frame + IP_AT;
+    uint8_t *udp = frame + UDP_AT;
+    size_t udp_bytes = NETDAM_UDP_BYTES + datagram_bytes;
+    uint16_t checksum;
+    uint64_t pseudo;
+
+    ndsim_port_own_mac(port->local.sin_addr.s_addr, frame);
+    ndsim_port_peer_mac(peer->sin_addr.s_addr, frame + 6);
+    put16(frame + ETHERTYPE_AT, 0x0800);
+    put16(ip, 0x4500);
+    put16(ip + 2, (unsigned)(NETDAM_IPV4_BYTES + udp_bytes));
+    put16(ip + 4, 0);
+    put16(ip + 6, 0x4000); /* do not fragment */
+    ip[8] = 64;
+    ip[9] = IPPROTO_UDP;
+    put16(ip + 10, 0);
+    memcpy(ip + 12, &peer->sin_addr, 4);
+    memcpy(ip + 16, &port->local.sin_addr, 4);
+    checksum = checksum_of(sum_bytes(ip, NETDAM_IPV4_BYTES));
+    memcpy(ip + 10, &checksum, 2);
+
+    memcpy(udp, &peer->sin_port, 2);
+    memcpy(udp + 2, &port->local.sin_port, 2);
+    put16(udp + 4, (unsigned)udp_bytes);
+    put16(udp + 6, 0);
+    pseudo = sum_bytes(ip + 12, 8) + htons(IPPROTO_UDP) + htons((uint16_t)udp_bytes);
+    checksum = checksum_of(pseudo + sum_bytes(udp, udp_bytes));
+    if (checksum == 0) {
+        checksum = 0xffff; /* 0 would mean that there is none */
+    }
+    memcpy(udp + 6, &checksum, 2);
+    return HEADERS_BYTES + datagram_bytes;
+}
+
+static int receive_batch(struct ndsim_port *port)
+{
+    int i;
+    int count;
+
+    for (i = 0; i < RECEIVE_SLOTS; i++) {
+        port->receive_message[i].msg_hdr.msg_namelen = sizeof(port->receive_peer[i]);
+    }
+    do {
+        count = recvmmsg(port->fd, port->receive_message, RECEIVE_SLOTS, MSG_DONTWAIT, NULL);
+    } while (count < 0 && errno == EINTR);
+    return count > 0 ? count : 0; /* an ICMP error is a loss like any other */
+}
+
+unsigned ndsim_port_receive(struct ndsim_port *port, ndsim_port_deliver deliver, void *opaque)
+{
+    unsigned frames = 0;
+    int count;
+    int i;
+
+    while (port->arp_count != 0) {
+        uint8_t frame[ARP_BYTES];
+
+        port->arp_count--;
+        memcpy(frame, port->arp[port->arp_count], ARP_BYTES);
+        deliver(opaque, frame, ARP_BYTES);
+        frames++;
+    }
+    count = receive_batch(port);
+    for (i = 0; i < count; i++) {
+        const struct mmsghdr *message = &port->receive_message[i];
+        uint8_t *frame = port->receive_slot[i] + RECEIVE_OFFSET;
+
+        if ((message->msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+            port->statistics.taken_too_long++;
+            continue;
+        }
+        if (port->tap != NULL) {
+            port->tap(port->tap_opaque, false, frame + HEADERS_BYTES, message->msg_len);
+        }
+        deliver(opaque, frame, wrap(port, frame, &port->receive_peer[i], message->msg_len));
+        port->statistics.datagrams_taken++;
+        frames++;
+    }
+    return frames;
+}
+
+bool ndsim_port_has_answers(const struct ndsim_port *port)
+{
+    return port->arp_count != 0;
+}
+
+void ndsim_port_reset(struct ndsim_port *port)
+{
+    unsigned batches;
+
+    port->transmit_first = 0;
+    port->transmit_count = 0;
+    port->arp_count = 0;
+    /* Peers may go on sending: what fits the socket's buffer is gone after this many batches. */
+    for (batches = 0; batches < SOCKET_BUFFER_BYTES / 512 / RECEIVE_SLOTS; batches++) {
+        if (receive_batch(port) == 0) {
+            break;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Checks the properties and makes the firmware's configuration of them. */
+#include "qemu/osdep.h"
+#include <arpa/inet.h>
+#include "qapi/error.h"
+#include "qemu/cutils.h"
+#include "netdam_device.h"
+
+#define NETDAM_MEMORY_ALIGN 4096
+
+static uint64_t netdam_config_cpu_features(void)
+{
+    uint64_t features = 0;
+
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_cpu_init();
+    features |= __builtin_cpu_supports("sse4.2") ? NETDAM_FW_CPU_SSE42 : 0;
+    features |= __builtin_cpu_supports("avx2") ? NETDAM_FW_CPU_AVX2 : 0;
+    features |= __builtin_cpu_supports("avx512f") ? NETDAM_FW_CPU_AVX512F : 0;
+    features |= __builtin_cpu_supports("f16c") ? NETDAM_FW_CPU_F16C : 0;
+#endif
+    return features;
+}
+
+/* An address that a single host can have. */
+static bool netdam_config_unicast(const char *text, uint8_t address[4])
+{
+    return inet_pton(AF_INET, text, address) == 1 && address[0] != 0 && address[0] < 224;
+}
+
+static bool netdam_config_addresses(NetdamState *s, Error **errp)
+{
+    g_auto(GStrv) part = NULL;
+    unsigned prefix = 24;
+
+    if (!s->ip) {
+        error_setg(errp, "netdam: ip=ADDRESS/PREFIX is required");
+        return false;
+    }
+    part = g_strsplit(s->ip, "/", 2);
+    if (!part[0] || !netdam_config_unicast(part[0], s->config.ipv4) ||
+        (part[1] && (qemu_strtoui(part[1], NULL, 10, &prefix) != 0 || prefix < 1 || prefix > 32))) {
+        error_setg(errp, "netdam: ip '%s' is not an IPv4 address with a prefix, such as 10.0.0.1/24", s->ip);
+        return false;
+    }
+    s->config.ipv4_prefix = prefix;
+    if (s->gateway && !netdam_config_unicast(s->gateway, s->config.ipv4_gateway)) {
+        error_setg(errp, "netdam: gateway '%s' is not an IPv4 address", s->gateway);
+        return false;
+    }
+    if (s->port == 0) {
+        error_setg(errp, "netdam: port must not be 0");
+        return false;
+    }
+    s->config.udp_port = s->port;
+    qemu_macaddr_default_if_unset(&s->nic_conf.macaddr);
+    if (s->nic_conf.macaddr.a[0] & 1) {
+        error_setg(errp, "netdam: mac is a group address");
+        return false;
+    }
+    memcpy(s->config.mac, s->nic_conf.macaddr.a, sizeof(s->config.mac));
+    return true;
+}
+
+static bool netdam_config_memory(NetdamState *s, Error **errp)
+{
+    const char *name;
+    MemoryRegion *memory;
+    uint64_t bytes;
+
+    if (!s->memdev) {
+        error_setg(errp, "netdam: memdev=ID of a memory-backend object is required");
+        return false;
+    }
+    name = object_get_canonical_path_component(OBJECT(s->memdev));
+    if (host_memory_backend_is_mapped(s->memdev)) {
+        error_setg(errp, "netdam: memdev '%s' is in use already", name);
+        return false;
+    }
+    memory = host_memory_backend_get_memory(s->memdev);
+    bytes = memory_region_size(memory);
+    if (bytes < NETDAM_MEMORY_ALIGN || !is_power_of_2(bytes)) {
+        error_setg(errp, "netdam: memdev '%s' has %" PRIu64 " bytes; a power of two, at least %d, is needed", name, bytes,
+                   NETDAM_MEMORY_ALIGN);
+        return false;
+    }
+    if (memory_region_is_rom(memory)) {
+        error_setg(errp, "netdam: memdev '%s' is read-only", name);
+        return false;
+    }
+    /*
+     * The firmware stores into this memory directly. Nothing tracks these stores as dirty, and translated guest code in
+     * it is not invalidated: the device is unmigratable, and on-board memory is for data. Whoever changes the first
+     * gives the firmware a memory_access callback.
+     */
+    s->config.memory = memory_region_get_ram_ptr(memory);
+    s->config.memory_bytes = bytes;
+    return true;
+}
+
+bool netdam_config_fill(NetdamState *s, Error **errp)
+{
+    s->config = (struct netdam_fw_config) {
+        .abi_version = NETDAM_FW_ABI_VERSION,
+        .no_payload_crc = !s->payload_crc,
+        .vectors = s->vectors,
+        .mtu = s->mtu,
+        .queue_pairs = s->queue_pairs,
+        .regions = s->regions,
+        .peers = s->peers,
+        .cpu_features = netdam_config_cpu_features(),
+    };
+
+    if (!s->firmware) {
+        error_setg(errp, "netdam: firmware=PATH of a firmware image is required");
+        return false;
+    }
+    if (s->mtu < NETDAM_MTU_MIN || s->mtu > NETDAM_MTU_MAX) {
+        error_setg(errp, "netdam: mtu must be from %d to %d", NETDAM_MTU_MIN, NETDAM_MTU_MAX);
+        return false;
+    }
+    if (s->queue_pairs < 1 || s->queue_pairs > NETDAM_QUEUE_PAIRS_MAX) {
+        error_setg(errp, "netdam: queue-pairs must be from 1 to %u", NETDAM_QUEUE_PAIRS_MAX);
+        return false;
+    }
+    if (s->vectors > NETDAM_VECTORS_MAX) {
+        error_setg(errp, "netdam: vectors must be from 0 to %d", NETDAM_VECTORS_MAX);
+        return false;
+    }
+    return netdam_config_memory(s, errp) && netdam_config_addresses(s, errp);
+}

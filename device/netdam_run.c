@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When the firmware runs: from QEMU's main loop, in slices, and asleep when rings and timers allow it. */
+#include "qemu/osdep.h"
+#include "netdam_device.h"
+#include "trace.h"
+
+/* Payload bytes per slice: some tens of microseconds, after which the main loop serves everybody else. */
+#define NETDAM_RUN_BUDGET (64u << 10)
+
+/* While the port takes nothing, timers are still looked at, but no more often than this. */
+#define NETDAM_RUN_PORT_FULL_NS (1000 * SCALE_US)
+
+/* The guest's clock, so that the firmware's timers stand still while the machine does. */
+uint64_t netdam_run_now(NetdamState *s)
+{
+    uint64_t now = MAX(qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL), 0);
+
+    s->last_ns = MAX(s->last_ns, now);
+    return s->last_ns;
+}
+
+void netdam_run_schedule(NetdamState *s)
+{
+    qemu_bh_schedule(s->run_bh);
+}
+
+unsigned netdam_run_settle(NetdamState *s)
+{
+    netdam_irq_schedule(s);
+    return netdam_port_flush(s);
+}
+
+static void netdam_run_arm(NetdamState *s, uint64_t when)
+{
+    if (when == NETDAM_FW_NEVER) {
+        timer_del(s->run_timer);
+    } else {
+        timer_mod_ns(s->run_timer, MIN(when, INT64_MAX));
+    }
+}
+
+/* One slice; then again at once, or when the port has room, or when a timer, a frame or a doorbell says so. */
+static void netdam_run(void *opaque)
+{
+    NetdamState *s = opaque;
+    struct netdam_fw_run_result result = { .next_ns = NETDAM_FW_NEVER };
+    const struct netdam_fw_ops *ops = s->image.ops;
+    uint64_t now = netdam_run_now(s);
+    unsigned sent;
+
+    /* A machine that stands still keeps its memory as it is; netdam_run_vm_change goes on. */
+    if (!runstate_is_running()) {
+        return;
+    }
+    ops->run(s->image.state, now, NETDAM_RUN_BUDGET, &result);
+    trace_netdam_run(netdam_name(s), result.work_bytes, result.more, result.port_full, result.next_ns);
+    sent = netdam_run_settle(s);
+
+    if (result.port_full && sent == 0) {
+        netdam_run_arm(s, MAX(result.next_ns, now + NETDAM_RUN_PORT_FULL_NS));
+        return;
+    }
+    /*
+     * prepare_sleep sets NEED_WAKEUP before it looks at the rings, and the guest stores its index before it looks at
+     * the flag: a descriptor posted now is either seen here or announced by a doorbell.
+     */
+    if (result.more || !ops->prepare_sleep(s->image.state)) {
+        netdam_run_schedule(s);
+    }
+    netdam_run_arm(s, result.next_ns);
+}
+
+static void netdam_run_vm_change(void *opaque, bool running, RunState state)
+{
+    NetdamState *s = opaque;
+
+    if (running) {
+        netdam_run_schedule(s);
+        netdam_irq_schedule(s);
+    }
+}
+
+void netdam_run_cancel(NetdamState *s)
+{
+    qemu_bh_cancel(s->run_bh);
+    timer_del(s->run_timer);
+}
+
+void netdam_run_init(NetdamState *s)
+{
+    s->run_bh = qemu_bh_new(netdam_run, s);
+    s->run_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, netdam_run, s);
+    s->vm_change = qemu_add_vm_change_state_handler(netdam_run_vm_change, s);
+}
+
+void netdam_run_exit(NetdamState *s)
+{
+    qemu_del_vm_change_state_handler(s->vm_change);
+    timer_free(s->run_timer);
+    qemu_bh_delete(s->run_bh);
+}

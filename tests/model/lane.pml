@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lane protocol: exactly-once modification of one memory cell over a network that loses, doubles and delays.
+ *
+ * What is modelled
+ *   Contexts      random id, never used again; a requester's reset takes a new one and flushes (SUCCESSOR).
+ *   Lanes         one per context; numbers that never wrap; each request carries its floor; the node advances its
+ *                 floor, then drops below it, answers a set bit as before, or executes (refuses) and sets the bit.
+ *   Refusals      the key is withdrawn and given back at any time; a refusal consumes its number.  BUSY does not.
+ *   Cached reply  fetch-and-add returns the same old value to every copy (VALUES).
+ *   Generations   an epoch and a count.  Confirmed lanes are forgotten, singly or together (count + 1); unconfirmed
+ *                 ones are given up (new epoch); the node is reset (new epoch).  0 means none and never executes.
+ *   STALE         with echo; for a known lane it names the lane's generation, else the node's; it concerns the whole
+ *                 lane: same epoch, same numbers again; another epoch, whatever was ever sent completes as UNKNOWN.
+ *   First contact is a CONFIRM without generation.  A CONFIRM that may execute creates the lane as a request would.
+ *   READ          no lane state; carries the generation; served when its epoch is the node's, or when it carries
+ *                 the generation of its own known lane (NR reads, with VALUES).
+ *
+ * The network is the set of all messages ever sent.  Any of them may be delivered at any time, any number of times,
+ * or never, so loss, doubling, reordering and arbitrarily late copies need no events of their own, and sending the
+ * same message again changes nothing.  Three things follow and keep the search small.  What changes nothing at its
+ * sender is sent at once, since it need not be delivered: every confirmation, and every repetition of a request that
+ * was sent before; only a first sending is a step.  Requests are posted as soon as the window has room: posted and
+ * not yet sent is the same as not yet posted.  Answers that can match nothing any more are taken out of the set.
+ * Each step below is atomic; what a real machine does in between touches no shared state.
+ *
+ * Bounds (knobs, set by check-model.sh): N0 and N1 modifications in the two contexts, window W = 2, G generations
+ * (so G - 1 resets, forgettings and givings-up together), NR reads.  Timeouts, key changes, BUSY: unbounded.
+ *
+ * Invariants 2, 3, 5, 6, 7 and 9 are the assertions inv*; the claim_* ones are described where they stand.  The
+ * memory cell changes only where a request executes, so an operation is linearizable when it executes exactly once
+ * between post and completion and returns what it found there.
+ */
+
+#ifndef N0
+#define N0 2            /* modifications in context 0 */
+#endif
+#ifndef N1
+#define N1 0            /* modifications in context 1; 0: there is none */
+#endif
+#ifndef G
+#define G 3             /* generations 1..G; 0 is none */
+#endif
+#ifndef NR
+#define NR 0            /* reads in context 0 */
+#endif
+#ifndef KEYS
+#define KEYS 0          /* 1: the key is withdrawn and given back */
+#endif
+#ifndef SUCCESSOR
+#define SUCCESSOR 0     /* 1: context 1 is what requester 0 takes after its reset, else it is another requester */
+#endif
+#ifndef VALUES
+#define VALUES 0        /* 1: the cell has a value, and number 0 of each context is a fetch-and-add */
+#endif
+#ifndef CALM
+#define CALM 0          /* K > 0: once calm, the oldest request completes within K exchanges */
+#endif
+
+#define W 2
+#define NM 4                            /* numbers per context in the arrays */
+#define NC 2
+#define BELOW 99
+#define BIT(i) (1 << (i))
+#define I(c, n) ((c) * NM + (n))
+#define N(c) ((c) -> N1 : N0)
+
+/* Requests in the set: modifications (number, floor, generation), confirmations (floor, generation). */
+#define MODBIT(n, f, g) BIT(((g) - 1) * 10 + (n) * ((n) + 1) / 2 + (f))
+#define CONFBIT(f, g) BIT((g) * 5 + (f))
+#define STALEBIT(g, echo) BIT((echo) * G + (g) - 1)
+#define STALES_FROM(echo) ~(BIT((echo) * G) - 1)
+#define READBIT(r, g) BIT((r) * G + (g) - 1)
+
+#define FREE 0
+#define OUT 1
+#define OK 2
+#define REFUSED 3
+#define TIMEOUT 4
+#define UNKNOWN 5
+#define FLUSHED 6
+
+/* Kinds of answers, for the exchange of the calm phase. */
+#define NONE 0
+#define A_OK 1
+#define A_REFUSED 2
+#define A_STALE 3
+#define A_OTHER 4
+
+/* Broken variants that change how something is looked up. */
+#ifdef BROKEN_SAME_CONTEXT
+#define L(c) 0                          /* the successor keeps the id of the context before it */
+#else
+#define L(c) (c)
+#endif
+#ifdef BROKEN_READ_TAG
+#define TAG(r) 0                        /* a read is named by its slot, which is used again */
+#else
+#define TAG(r) (r)
+#endif
+#ifdef BROKEN_WRAP
+#define WRAP(x) ((x) % 4)
+#else
+#define WRAP(x) (x)
+#endif
+
+/* Not part of the state: what the search has met, printed once each, so that a run which proves nothing shows. */
+c_decl {
+    static unsigned long reach_seen;
+    static const char *const reach_name[] = {
+        "ok", "refused", "timeout", "unknown", "flushed", "duplicate-answered", "below-floor", "stale-unknown-lane",
+        "stale-known-lane", "stale-same-epoch", "stale-new-epoch", "busy", "forgotten", "forgotten-together",
+        "given-up", "node-reset", "confirm-created-lane", "confirm-acknowledged", "read-done", "read-by-lane",
+        "read-stale", "read-late-dropped", "calm-done", "executed-after-timeout", "executed-after-flush",
+    };
+    static void reach(int i)
+    {
+        if (!(reach_seen >> i & 1)) {
+            reach_seen |= 1ul << i;
+            printf("reached: %s\n", reach_name[i]);
+        }
+    }
+}
+#define REACH(i) c_code { reach(i); }
+
+/* Requesters. */
+byte st[NC * NM];       /* status of each modification */
+byte sent[NC];          /* numbers sent under a generation of the present epoch and outstanding */
+byte nxt[NC];           /* next number: those before it are posted */
+byte rgen[NC];          /* generation known for the lane */
+bit alive[NC];
+/* The node. */
+byte cur = 1;           /* its generation */
+byte newep = 2;         /* bit g: generation g began a new epoch */
+bit key = 1;
+byte lg[NC];            /* generation of the lane, 0: lane unknown */
+byte lf[NC];            /* floor */
+byte lb[NC];            /* bit i: number floor + i was executed or refused */
+byte lr[NC];            /* bit i: it was refused */
+/* The network. */
+int mods[NC];
+int confs[NC];
+int stales[NC];
+byte oks[NC];
+byte refs[NC];
+#ifdef BROKEN_BUSY_IS_REFUSAL
+byte busies[NC];
+#endif
+/* What only the assertions know. */
+byte done[NC];          /* numbers executed */
+byte fence[NC];         /* highest floor that the node has acknowledged */
+bit lost[NC];           /* the lane was not kept over a change of generation that the requester has not seen yet */
+byte resetgen;          /* generation since the node's last reset */
+#if VALUES
+byte cell;
+byte lv[NC * NM];       /* cached replies of unfinished fetch-and-adds */
+byte vals[NC * NM];     /* values in answers on the network, as a set */
+byte found[NC * NM];    /* value found at execution */
+#endif
+#if NR > 0
+byte rst[NR];           /* status of each read */
+int reads;              /* read requests on the network */
+byte rresp[NR];         /* values in responses on the network, as a set */
+byte rheld[NR];         /* values the cell has held since the read was posted, as a set */
+byte other = 6;         /* value that somebody else stores next */
+#endif
+#if CALM
+bit calm;
+byte target;            /* the number (or read) that has to complete */
+byte exchanges;
+byte pend;              /* answer of the running exchange: kind, generation, echo */
+byte pendg, pende;
+#define STORMY (!calm)
+#else
+#define STORMY 1
+#endif
+
+hidden byte fl, d, i, one;
+hidden byte rep, repg, repe;            /* the answer just given */
+hidden byte inv1_one_completion, inv2_exactly_once, inv3_refused_not_applied, inv3_fence, inv5_copy_after_completion;
+hidden byte inv6_own_buffer, inv7_value, inv9_sent_before_reset, claim_unknown_only_if_lane_lost, claim_progress;
+hidden byte claim_generation_rises, claim_known_stale_is_late;
+
+#define CHECK(name, cond) name = (cond); assert(name)
+
+/* Generations a <= b belong to one epoch when none of a+1..b began a new one. */
+#define SPAN(a, b) (((BIT((b) + 1) - 1) & ~(BIT((a) + 1) - 1)))
+#define SAMEEP(a, b) (((a) <= (b) && (newep & SPAN(a, b)) == 0) || ((a) > (b) && (newep & SPAN(b, a)) == 0))
+
+inline floor_of(c)
+{
+    fl = 0;
+    do
+    :: fl < nxt[c] && st[I(c, fl)] != OUT -> fl++
+    :: else -> break
+    od
+}
+
+/* Post what the window has room for and send what may be sent at once. */
+inline refresh(c)
+{
+    floor_of(c);
+    do
+    :: alive[c] && nxt[c] < N(c) && nxt[c] - fl < W -> st[I(c, nxt[c])] = OUT; nxt[c]++
+    :: else -> break
+    od;
+    if
+    :: alive[c] -> confs[c] = confs[c] | CONFBIT(fl, rgen[c])
+    :: else
+    fi;
+    i = fl;
+    do
+    :: i < nxt[c] ->
+        if
+        :: sent[c] & BIT(i) -> mods[c] = mods[c] | MODBIT(i, fl, rgen[c])
+        :: else
+        fi;
+        i++
+    :: else -> break
+    od;
+    i = 0;
+    fl = 0
+}
+
+inline complete(c, n, s)
+{
+    CHECK(inv1_one_completion, st[I(c, n)] == OUT);
+    st[I(c, n)] = s;
+    sent[c] = sent[c] & ~BIT(n);
+#if !defined(BROKEN_WRAP) && !defined(BROKEN_SAME_CONTEXT)
+    oks[c] = oks[c] & ~BIT(n);
+    refs[c] = refs[c] & ~BIT(n);
+#endif
+#if VALUES
+    vals[I(c, n)] = 0;
+#endif
+}
+
+inline complete_ok(c, n)
+{
+    CHECK(inv2_exactly_once, (done[c] & BIT(n)) != 0);
+#if VALUES
+    if
+    :: (n) == 0 -> CHECK(inv7_value, vals[I(c, n)] == BIT(found[I(c, n)]))
+    :: else
+    fi;
+#endif
+    complete(c, n, OK);
+    refresh(c);
+    REACH(0)
+}
+
+inline complete_refused(c, n)
+{
+    CHECK(inv3_refused_not_applied, (done[c] & BIT(n)) == 0);
+    complete(c, n, REFUSED);
+    refresh(c);
+    REACH(1)
+}
+
+#if defined(BROKEN_RESEND_ACROSS_EPOCH)
+#define STALE_HITS(i) && false          /* a WRITE is idempotent, so it is sent again */
+#elif defined(BROKEN_STALE_ONE)
+#define STALE_HITS(i) && BIT(i) == one  /* the oldest that was sent stands for the answered one */
+#else
+#define STALE_HITS(i)
+#endif
+
+/* The requester has taken a STALE that names generation g. */
+inline accept_stale(c, g)
+{
+    floor_of(c);
+    if
+    :: rgen[c] != 0 && fence[c] < fl -> fence[c] = fl       /* an accepted STALE is a fence as well */
+    :: else
+    fi;
+    if
+    :: rgen[c] != 0 && !SAMEEP(rgen[c], g) ->
+        REACH(10)
+        one = sent[c] & ~(sent[c] - 1);
+        i = 0;
+        do
+        :: i < nxt[c] ->
+            if
+            :: st[I(c, i)] == OUT && (sent[c] & BIT(i)) STALE_HITS(i) ->
+                CHECK(claim_unknown_only_if_lane_lost, lost[c]);
+                complete(c, i, UNKNOWN);
+                REACH(3)
+            :: else
+            fi;
+            i++
+        :: else -> break
+        od
+    :: rgen[c] != 0 && SAMEEP(rgen[c], g) -> REACH(9)
+    :: else
+    fi;
+#ifndef ALL_STALES
+    CHECK(claim_generation_rises, (g) > rgen[c]);
+    stales[c] = stales[c] & STALES_FROM(g);
+#endif
+    rgen[c] = g;
+    lost[c] = (g == cur -> 0 : lost[c]);
+    refresh(c)
+}
+
+/* ---- the node ---- */
+
+#ifdef ALL_STALES
+#define DEAD_ECHO(c, echo) false
+#else
+#define DEAD_ECHO(c, echo) ((echo) < rgen[c])
+#endif
+inline answer_stale(c, g, echo)
+{
+#ifndef ALL_STALES
+    if
+    :: lg[L(c)] != 0 -> CHECK(claim_known_stale_is_late, !alive[c] || (echo) < rgen[c])
+    :: else
+    fi;
+#endif
+    if
+    :: alive[c] && !DEAD_ECHO(c, echo) -> stales[L(c)] = stales[L(c)] | STALEBIT(g, echo)
+    :: else
+    fi;
+    rep = A_STALE;
+    repg = g;
+    repe = echo;
+    if
+    :: lg[L(c)] -> REACH(8)
+    :: else -> REACH(7)
+    fi
+}
+
+inline answer_busy(c, n)
+{
+#ifdef BROKEN_BUSY_IS_REFUSAL
+    busies[L(c)] = busies[L(c)] | BIT(n);
+#endif
+    rep = A_OTHER;
+    REACH(11)
+}
+
+inline answer_ok(c, n)
+{
+    oks[L(c)] = oks[L(c)] | BIT(n);
+#if VALUES
+#ifdef BROKEN_NO_CACHED_REPLY
+    vals[I(c, n)] = vals[I(c, n)] | BIT(cell);
+#else
+    vals[I(c, n)] = vals[I(c, n)] | BIT(lv[I(c, n)]);
+#endif
+#endif
+#if !defined(BROKEN_WRAP) && !defined(BROKEN_SAME_CONTEXT)
+    if
+    :: st[I(c, n)] != OUT ->            /* it would match nothing */
+        oks[c] = oks[c] & ~BIT(n);
+#if VALUES
+        vals[I(c, n)] = 0
+#endif
+    :: else
+    fi;
+#endif
+    rep = A_OK
+}
+
+inline answer_refused(c, n)
+{
+    refs[L(c)] = refs[L(c)] | BIT(n);
+#if !defined(BROKEN_WRAP) && !defined(BROKEN_SAME_CONTEXT)
+    if
+    :: st[I(c, n)] != OUT -> refs[c] = refs[c] & ~BIT(n)
+    :: else
+    fi;
+#endif
+    rep = A_REFUSED
+}
+
+inline acknowledge(c, f)
+{
+    if
+    :: fence[c] < (f) -> fence[c] = f
+    :: else
+    fi
+}
+
+/* Raise the lane's floor to f; d is left as the distance it moved. */
+inline advance(c, f)
+{
+#ifdef BROKEN_WRAP
+    d = (WRAP(f) + 4 - lf[L(c)]) % 4;
+    d = (d < 2 -> d : 0);
+#else
+    d = ((f) > lf[L(c)] -> (f) - lf[L(c)] : 0);
+#endif
+    lf[L(c)] = WRAP(lf[L(c)] + d);
+    acknowledge(c, f);
+    lb[L(c)] = lb[L(c)] >> d;
+    lr[L(c)] = lr[L(c)] >> d;
+#if VALUES
+    if
+    :: (f) > 0 -> lv[I(c, 0)] = 0
+    :: else
+    fi
+#endif
+}
+
+#if NR > 0
+inline note_cell()
+{
+    i = 0;
+    do
+    :: i < NR ->
+        if
+        :: rst[i] == OUT -> rheld[i] = rheld[i] | BIT(cell)
+        :: else
+        fi;
+        i++
+    :: else -> break
+    od;
+    i = 0
+}
+#endif
+
+inline execute(c, n, g)
+{
+    CHECK(inv2_exactly_once, (done[c] & BIT(n)) == 0);
+    CHECK(inv5_copy_after_completion, st[I(c, n)] != OK);
+    CHECK(inv3_refused_not_applied, st[I(c, n)] != REFUSED);
+    CHECK(inv3_fence, (n) >= fence[c]);
+    CHECK(inv9_sent_before_reset, (g) >= resetgen);
+    done[c] = done[c] | BIT(n);
+    if
+    :: st[I(c, n)] == TIMEOUT -> REACH(23)
+    :: st[I(c, n)] == FLUSHED -> REACH(24)
+    :: else
+    fi;
+#if VALUES
+    found[I(c, n)] = cell;
+    if
+    :: (n) == 0 -> lv[I(c, n)] = cell; cell = cell + 1      /* fetch-and-add */
+    :: else -> cell = 2 + (n)                               /* WRITE */
+    fi;
+#if NR > 0
+    note_cell();
+#endif
+#endif
+}
+
+/* May a request of generation g proceed? */
+#ifdef BROKEN_ANY_GENERATION
+#define LANE_TAKES(c, g) (lg[L(c)] != 0)
+#else
+#define LANE_TAKES(c, g) (lg[L(c)] == (g))
+#endif
+#ifdef KNOWN_STALE_NAMES_NODE
+#define KNOWN_GEN(c) cur                /* examined: the node's generation although the lane is known */
+#else
+#define KNOWN_GEN(c) lg[L(c)]
+#endif
+
+inline handle_mod(c, n, f, g, busy)
+{
+    rep = NONE;
+    if
+    :: lg[L(c)] == 0 && (g) != cur -> answer_stale(c, cur, g)
+    :: lg[L(c)] != 0 && !LANE_TAKES(c, g) -> answer_stale(c, KNOWN_GEN(c), g)
+    :: lg[L(c)] == 0 && (g) == cur && (busy) -> answer_busy(c, n)
+    :: else ->
+        if
+        :: lg[L(c)] == 0 -> lg[L(c)] = g; lf[L(c)] = WRAP(f)
+        :: else
+        fi;
+        advance(c, f);
+#ifdef BROKEN_WRAP
+        d = (WRAP(n) + 4 - lf[L(c)]) % 4;
+        d = (d < 2 -> d : BELOW);
+#else
+        d = ((n) >= lf[L(c)] -> (n) - lf[L(c)] : BELOW);
+#endif
+        if
+        :: d == BELOW -> REACH(6)
+#ifndef BROKEN_NO_BITMAP
+        :: d != BELOW && (lb[L(c)] & BIT(d)) ->
+            REACH(5)
+            if
+            :: lr[L(c)] & BIT(d) -> answer_refused(c, n)
+            :: else -> answer_ok(c, n)
+            fi
+#endif
+        :: else ->
+            if
+            :: busy -> answer_busy(c, n)
+            :: !(busy) && !key ->
+#ifndef BROKEN_REFUSAL_NO_TRACE
+                lb[L(c)] = lb[L(c)] | BIT(d);
+                lr[L(c)] = lr[L(c)] | BIT(d);
+#endif
+                answer_refused(c, n)
+            :: else ->
+                execute(c, n, g);
+#ifndef BROKEN_NO_BITMAP
+                lb[L(c)] = lb[L(c)] | BIT(d);
+#endif
+                answer_ok(c, n)
+            fi
+        fi
+    fi;
+    d = 0
+}
+
+inline handle_confirm(c, f, g, busy)
+{
+    rep = NONE;
+    if
+    :: lg[L(c)] == 0 && (g) != cur -> answer_stale(c, cur, g)
+    :: lg[L(c)] != 0 && !LANE_TAKES(c, g) -> answer_stale(c, KNOWN_GEN(c), g)
+    :: lg[L(c)] == 0 && (g) == cur && (busy) -> rep = A_OTHER
+    :: else ->
+#ifdef BROKEN_CONFIRM_NO_LANE
+        if
+        :: lg[L(c)] != 0 -> advance(c, f)
+        :: else -> acknowledge(c, f)
+        fi;
+#else
+        if
+        :: lg[L(c)] == 0 -> lg[L(c)] = g; lf[L(c)] = WRAP(f); REACH(16)
+        :: else
+        fi;
+        advance(c, f);
+#endif
+        REACH(17)
+        rep = A_OTHER
+    fi;
+    d = 0
+}
+
+/* A new generation; what has no lane now may have been forgotten. */
+inline next_generation(epoch)
+{
+    cur++;
+    if
+    :: epoch -> newep = newep | BIT(cur)
+    :: else
+    fi;
+    lost[0] = (alive[0] && lg[L(0)] == 0 -> 1 : lost[0]);
+    lost[1] = (alive[1] && lg[L(1)] == 0 -> 1 : lost[1])
+}
+
+inline drop_lane(c)
+{
+    lg[c] = 0;
+    lf[c] = 0;
+    lb[c] = 0;
+    lr[c] = 0;
+#if VALUES
+    lv[I(c, 0)] = 0
+#endif
+}
+
+#if NR > 0
+#ifdef BROKEN_READ_NODE_EPOCH
+#define READ_BY_LANE(g) false
+#define READ_STALE_GEN cur
+#else
+#define READ_BY_LANE(g) (lg[0] == (g))
+#define READ_STALE_GEN (lg[0] -> lg[0] : cur)
+#endif
+inline handle_read(r, g)
+{
+    if
+    :: SAMEEP(g, cur) || READ_BY_LANE(g) ->
+        if
+        :: !SAMEEP(g, cur) -> REACH(19)
+        :: else
+        fi;
+        CHECK(inv9_sent_before_reset, (g) >= resetgen);
+        if
+        :: rst[r] == OUT || TAG(0) == TAG(1) -> rresp[r] = rresp[r] | BIT(cell)
+        :: else -> REACH(21)        /* it would match nothing */
+        fi;
+        rep = A_OK
+    :: else ->
+        REACH(20)
+        answer_stale(0, READ_STALE_GEN, g)
+    fi
+}
+#endif
+
+/* ---- steps, one macro for each kind of message ---- */
+
+#define MOD(c, n, f, g) \
+    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 0) } \
+    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 1) }
+#define CONF(c, f, g) \
+    :: d_step { (confs[c] & CONFBIT(f, g)) -> handle_confirm(c, f, g, 0) }
+#ifdef BROKEN_NO_ECHO
+#define ECHOES(c, echo) true            /* whatever it echoes */
+#else
+#define ECHOES(c, echo) (rgen[c] == (echo))
+#endif
+#define STALE(c, g, echo) \
+    :: d_step { alive[c] && (stales[L(c)] & STALEBIT(g, echo)) && rgen[c] != (g) && ECHOES(c, echo) -> \
+                accept_stale(c, g); fl = 0 }
+
+#define MODS_0(c, g)
+#define MODS_1(c, g) MOD(c, 0, 0, g)
+#define MODS_2(c, g) MODS_1(c, g) MOD(c, 1, 0, g) MOD(c, 1, 1, g)
+#define MODS_3(c, g) MODS_2(c, g) MOD(c, 2, 1, g) MOD(c, 2, 2, g)
+#define CONFS_0(c, g)
+#define CONFS_1(c, g) CONF(c, 0, g) CONF(c, 1, g)
+#define CONFS_2(c, g) CONFS_1(c, g) CONF(c, 2, g)
+#define CONFS_3(c, g) CONFS_2(c, g) CONF(c, 3, g)
+#define GENS_1(c, n) MODS_##n(c, 1) CONFS_##n(c, 1) CONF(c, 0, 0) STALE(c, 1, 0)
+#define GENS_2(c, n) GENS_1(c, n) MODS_##n(c, 2) CONFS_##n(c, 2) STALE(c, 2, 0) STALE(c, 2, 1) STALE(c, 1, 2)
+#define GENS_3(c, n) GENS_2(c, n) MODS_##n(c, 3) CONFS_##n(c, 3) STALE(c, 3, 0) STALE(c, 3, 1) STALE(c, 3, 2) \
+    STALE(c, 1, 3) STALE(c, 2, 3)
+#define NETWORK_(c, n, g) GENS_##g(c, n)
+#define NETWORK(c, n, g) NETWORK_(c, n, g)
+
+/* First sending, timeout, answers. */
+#define PER_NUMBER(c, n) \
+    :: d_step { st[I(c, n)] == OUT && !(sent[c] & BIT(n)) && rgen[c] != 0 && STORMY -> \
+                sent[c] = sent[c] | BIT(n); refresh(c) } \
+    :: d_step { st[I(c, n)] == OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(2) } \
+    :: d_step { st[I(c, n)] == OUT && (oks[L(c)] & BIT(WRAP(n))) -> complete_ok(c, n) } \
+    :: d_step { st[I(c, n)] == OUT && (refs[L(c)] & BIT(WRAP(n))) -> complete_refused(c, n) }
+#define NUMBERS_1(c) PER_NUMBER(c, 0)
+#define NUMBERS_2(c) PER_NUMBER(c, 0) PER_NUMBER(c, 1)
+#define NUMBERS_3(c) PER_NUMBER(c, 0) PER_NUMBER(c, 1) PER_NUMBER(c, 2)
+#define REQUESTER_(c, n) NUMBERS_##n(c)
+#define REQUESTER(c, n) REQUESTER_(c, n)
+
+#define LANE_LOST(c) \
+    :: d_step { lg[c] && lb[c] == 0 && cur < G && STORMY -> drop_lane(c); next_generation(0); REACH(12) } \
+    :: d_step { lg[c] && lb[c] != 0 && cur < G && STORMY -> drop_lane(c); next_generation(1); REACH(14) }
+
+#define READ_REQ(r, g) :: d_step { (reads & READBIT(r, g)) -> handle_read(r, g) }
+#define READ_REQS(r) READ_REQ(r, 1) READ_REQ(r, 2) READ_REQ(r, 3)
+#define READ_RESP(r, s) \
+    :: d_step { rst[r] == OUT && rresp[s] && TAG(r) == TAG(s) -> \
+                CHECK(inv6_own_buffer, (r) == (s)); \
+                CHECK(inv7_value, (rresp[r] & ~rheld[r]) == 0); \
+                rst[r] = OK; rheld[r] = 0; rresp[r] = 0; REACH(18) }
+#define READ(r) \
+    :: d_step { rst[r] == FREE && STORMY -> rst[r] = OUT; rheld[r] = BIT(cell) } \
+    :: d_step { rst[r] == OUT && rgen[0] && STORMY -> reads = reads | READBIT(r, rgen[0]) } \
+    :: d_step { rst[r] == OUT && STORMY -> rst[r] = TIMEOUT; rheld[r] = 0; RESP_DEAD(r) } \
+    READ_REQS(r)
+#ifdef BROKEN_READ_TAG
+#define RESP_DEAD(r) skip
+#else
+#define RESP_DEAD(r) rresp[r] = 0
+#endif
+
+#if CALM && NR > 0
+#define TARGET_FIND rst[0] == OUT
+#define TARGET_INIT 0
+#define TARGET_OUT rst[0] == OUT
+#define TARGET_SEND handle_read(0, rgen[0])
+#define TARGET_DONE rst[0] = OK
+#elif CALM
+#define TARGET_FIND (st[0] == OUT || st[1] == OUT || st[2] == OUT)
+#define TARGET_INIT fl
+#define TARGET_OUT st[I(0, target)] == OUT
+#define TARGET_SEND sent[0] = sent[0] | BIT(target); refresh(0); handle_mod(0, target, target, rgen[0], 0)
+#define TARGET_DONE complete_ok(0, target)
+#endif
+
+active proctype world()
+{
+    d_step {
+        alive[0] = 1;
+        alive[1] = (N1 > 0 && !SUCCESSOR);
+        refresh(0);
+        refresh(1)
+    };
+end:
+    do
+    REQUESTER(0, N0)
+    NETWORK(0, N0, G)
+    LANE_LOST(0)
+#if N1 > 0
+    REQUESTER(1, N1)
+    NETWORK(1, N1, G)
+    LANE_LOST(1)
+    /* A batch: both at once, one step of the count. */
+    :: d_step { lg[0] && lb[0] == 0 && lg[1] && lb[1] == 0 && cur < G && STORMY ->
+                drop_lane(0); drop_lane(1); next_generation(0); REACH(13) }
+#endif
+    /* The node is reset. */
+    :: d_step { cur < G && STORMY -> drop_lane(0); drop_lane(1); next_generation(1); resetgen = cur; REACH(15) }
+#if KEYS
+    :: d_step { STORMY -> key = 1 - key }
+#endif
+#if SUCCESSOR
+    /* The requester is reset: a new context; what was outstanding is flushed. */
+    :: d_step { alive[0] && STORMY ->
+        alive[0] = 0;
+        stales[0] = 0;
+        lost[0] = 0;
+        i = 0;
+        do
+        :: i < nxt[0] ->
+            if
+            :: st[I(0, i)] == OUT -> complete(0, i, FLUSHED); REACH(4)
+            :: else
+            fi;
+            i++
+        :: else -> break
+        od;
+        i = 0;
+        alive[1] = 1;
+        refresh(1) }
+#endif
+#if NR > 0
+    READ(0)
+    READ_RESP(0, 0)
+#if NR > 1
+    READ(1)
+    READ_RESP(1, 1)
+    READ_RESP(1, 0)
+    READ_RESP(0, 1)
+#endif
+    /* Another requester's WRITE executes. */
+    :: d_step { other < 8 && STORMY -> cell = other; other++; note_cell() }
+    /* Another requester's lane is given up: a new epoch, and this lane is kept. */
+    :: d_step { cur < G && STORMY -> next_generation(1) }
+#endif
+#if CALM
+    /*
+     * From here on nothing is lost, timed out, reset or given up.  Old copies still arrive at will.  An exchange
+     * sends the oldest request and has its answer delivered.
+     */
+    :: d_step { !calm && TARGET_FIND -> calm = 1; floor_of(0); target = TARGET_INIT; fl = 0 }
+    :: d_step { calm && pend == NONE && TARGET_OUT ->
+        CHECK(claim_progress, exchanges < CALM);
+        exchanges++;
+        rep = NONE;
+        floor_of(0);
+        if
+        :: rgen[0] == 0 -> handle_confirm(0, fl, 0, 0)
+        :: else -> TARGET_SEND
+        fi;
+        fl = 0;
+        pend = (rep == NONE -> A_OTHER : rep); pendg = (rep == A_STALE -> repg : 0); pende = (rep == A_STALE -> repe : 0) }
+    :: d_step { calm && pend != NONE ->
+        if
+        :: pend == A_OK && TARGET_OUT -> TARGET_DONE; REACH(22)
+        :: pend == A_REFUSED && TARGET_OUT -> complete_refused(0, target); REACH(22)
+        :: pend == A_STALE && rgen[0] != pendg && ECHOES(0, pende) -> accept_stale(0, pendg); fl = 0
+        :: else
+        fi;
+        pend = NONE; pendg = 0; pende = 0 }
+#endif
+    od
+}

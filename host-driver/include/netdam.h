@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* libnetdam: the user-space driver of the NetDAM card and of the soft device that replaces it on an ordinary socket. */
+#ifndef NETDAM_H
+#define NETDAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <netdam/admin.h>
+#include <netdam/counters.h>
+#include <netdam/isa.h>
+#include <netdam/regs.h>
+#include <netdam/ring.h>
+#include <netdam/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define NETDAM_API __attribute__((visibility("default")))
+#else
+#define NETDAM_API
+#endif
+
+/*
+ * Conventions
+ *
+ * Functions that can fail return 0 (or a count) on success and a negative errno value otherwise; what a pointer
+ * argument points to is written only on success. The blocking operations know a third kind of result: a positive
+ * value is the enum netdam_status with which the request completed. The library never prints and never exits.
+ *
+ * Threads: functions that take a device, a region or a peer may be called from any thread at any time; the library
+ * serializes them. Functions that take a queue pair may be called from any thread, but for one queue pair from one
+ * thread at a time. A handle must not be used while or after it is destroyed.
+ *
+ * Lengths and offsets are bytes, times are nanoseconds. Offsets of on-board memory count from its start, addresses in
+ * requests count from the start of the region they name.
+ */
+
+/* Time-out that never passes. */
+#define NETDAM_FOREVER UINT64_MAX
+
+struct netdam_device; /* an open card or soft device */
+struct netdam_region; /* a part of its memory that requests may name */
+struct netdam_peer;   /* another node */
+struct netdam_queue;  /* a queue pair: submission ring and completion ring */
+
+/**
+ * netdam_version() - version of the library that is linked, as "major.minor.patch"; static memory.
+ */
+NETDAM_API const char *netdam_version(void);
+
+/* Severity of a log line. */
+enum netdam_log_level {
+    NETDAM_LOG_ERROR = 0,   /* an operation fails, and this is why */
+    NETDAM_LOG_WARNING = 1, /* something is wrong, but was dealt with */
+    NETDAM_LOG_INFO = 2,    /* state */
+};
+
+/* How netdam_open() opens. */
+enum netdam_open_flag {
+    /*
+     * Look only: netdam_query(), netdam_counter_read() and netdam_device_name() work, everything else yields -EPERM.
+     * Takes no lock and changes nothing, so a card that another process uses can be looked at.
+     */
+    NETDAM_OPEN_OBSERVE = 0x1,
+    /* Do not reset the device. Without this flag a card starts empty, whatever a process that died has left in it. */
+    NETDAM_OPEN_NO_RESET = 0x2,
+};
+
+/**
+ * struct netdam_open_config - optional settings of netdam_open(); zero all of it first
+ * @flags: enum netdam_open_flag
+ * @reserved: 0
+ * @opaque: handed to both callbacks
+ * @log: called with one line without line end, or NULL. Lines come from any thread that calls the library and, with the
+ *       udp backend, from the soft device's thread; the callback must not call the library.
+ * @tap: udp backend only, or NULL: called with every NetDAM datagram sent (outgoing) or received, from the NetDAM
+ *       header on. From the soft device's thread; the callback must not call the library and should be quick.
+ */
+struct netdam_open_config {
+    uint32_t flags;
+    uint32_t reserved;
+    void *opaque;
+    void (*log)(void *opaque, enum netdam_log_level level, const char *line);
+    void (*tap)(void *opaque, bool outgoing, const uint8_t *datagram, size_t bytes);
+};
+
+/**
+ * netdam_open() - open a device
+ * @name: "pci:0000:00:04.0": the card at that PCI address, through sysfs; needs root
+ *        "pci": the first card found
+ *        "udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16]": a soft device in this process, on a UDP socket bound
+ *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. Needs no privilege.
+ * @config: settings, or NULL
+ * @device: the handle; netdam_close() releases it
+ *
+ * A card is locked against other processes that use this library and, unless NETDAM_OPEN_NO_RESET is set, reset.
+ *
+ * Errors: -EINVAL (@name or @config is malformed; a log line names the part), -ENODEV (no such card, or what is there is
+ * no NetDAM device), -EBUSY (another process has it, or a kernel driver), -EPROTONOSUPPORT (its specification has
+ * another major version), -ENOTSUP (@tap with a card), -EIO (it does not become ready, or its memory is smaller than it
+ * says), -EACCES, -ENOMEM, -EADDRINUSE, -EADDRNOTAVAIL, or what open(2), mmap(2), socket(2) or bind(2) say.
+ */
+NETDAM_API int netdam_open(const char *name, const struct netdam_open_config *config, struct netdam_device **device);
+
+/**
+ * netdam_close() - destroy everything that was created on a device, then release it
+ * @device: the handle, or NULL. All its regions, peers, queue pairs and pointers into its memory become invalid.
+ */
+NETDAM_API void netdam_close(struct netdam_device *device);
+
+/**
+ * netdam_device_name() - the name under which the device was found, e.g. "pci:0000:00:04.0"; valid until netdam_close().
+ */
+NETDAM_API const char *netdam_device_name(const struct netdam_device *device);
+
+/**
+ * struct netdam_device_info - what a device is and how it is configured (netdam/regs.h says more)
+ * @spec_version: of the specification, major << 16 | minor; @firmware_version: likewise, of the firmware image
+ * @firmware_abi: version of the interface between device and firmware
+ * @status: NETDAM_DEVICE_* bits
+ * @vectors: interrupt vectors
+ * @queue_pairs, @regions, @peers: how many can exist at once
+ * @mtu: largest IP packet; @payload_max: payload bytes of one packet; @length_max: bytes of one request
+ * @window: unfinished modifications towards one node at most
+ * @udp_port: own NetDAM port
+ * @memory_bytes: size of on-board memory
+ * @main_memory_bytes: bytes ever moved between the device and the host's main memory
+ * @generation: of the device's lanes; @time_ns: the firmware's clock at its last call
+ * @mac, @ipv4, @ipv6: own addresses, all zeros where there is none
+ */
+struct netdam_device_info {
+    uint32_t spec_version;
+    uint32_t firmware_version;
+    uint32_t firmware_abi;
+    uint32_t status;
+    uint32_t vectors;
+    uint32_t queue_pairs;
+    uint32_t regions;
+    uint32_t peers;
+    uint32_t mtu;
+    uint32_t payload_max;
+    uint32_t length_max;
+    uint32_t window;
+    uint32_t counters;
+    uint32_t udp_port;
+    uint64_t memory_bytes;
+    uint64_t main_memory_bytes;
+    uint64_t generation;
+    uint64_t time_ns;
+    uint8_t mac[6];
+    uint8_t ipv4[4];
+    uint8_t ipv6[16];
+};
+
+/**
+ * netdam_query() - read a device's identity and configuration
+ *
+ * Errors: -ENODEV (the device is gone).
+ */
+NETDAM_API int netdam_query(struct netdam_device *device, struct netdam_device_info *info);
+
+/**
+ * netdam_opcode_query() - ask whether the firmware executes a combination
+ * @opcode: enum netdam_op; @operation: enum netdam_alu; @type: enum netdam_type
+ * @algebra: NETDAM_ALG_* flags of the combination, or NULL
+ *
+ * Errors: -EOPNOTSUPP (not executed, or not defined), -EPERM (opened to observe), -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_opcode_query(struct netdam_device *device, unsigned opcode, unsigned operation, unsigned type,
+                                   unsigned *algebra);
+
+/**
+ * netdam_reset() - flush everything outstanding, load the firmware image anew, forget all state
+ *
+ * What was outstanding completes as NETDAM_STATUS_FLUSHED and can still be polled. All regions, peers and queue pairs
+ * then answer -ESTALE and remain to be destroyed; memory allocations and their contents stay.
+ *
+ * Errors: -EPERM (opened to observe), -EIO (not ready within a second), -ENODEV, -EPROTONOSUPPORT (the image loaded now
+ * speaks another major version).
+ */
+NETDAM_API int netdam_reset(struct netdam_device *device);
+
+/**
+ * netdam_counter_read() - read a counter
+ * @counter: enum netdam_counter
+ *
+ * Errors: -EINVAL (no such counter on this device), -ENODEV.
+ */
+NETDAM_API int netdam_counter_read(struct netdam_device *device, unsigned counter, uint64_t *value);
+
+/*
+ * On-board memory. It is mapped into the process as long as the device is open; loads and stores of 1 to 8 aligned bytes
+ * are single accesses. A read-modify-write by the CPU is not atomic against the device: use an operation for that.
+ */
+
+/**
+ * netdam_memory() - where on-board memory is mapped; NULL if opened to observe. Belongs to the device.
+ */
+NETDAM_API void *netdam_memory(struct netdam_device *device);
+
+/**
+ * netdam_memory_bytes() - size of the mapping.
+ */
+NETDAM_API uint64_t netdam_memory_bytes(const struct netdam_device *device);
+
+/**
+ * netdam_alloc() - reserve a piece of on-board memory
+ * @bytes: size, at least 1; rounded up to a multiple of 64
+ * @alignment: of the offset; a power of two, or 0 for 64
+ * @offset: where it starts. The contents are whatever was there before.
+ *
+ * The book is kept in this process: two allocations never overlap, nothing more is enforced. First fit.
+ *
+ * Errors: -EINVAL (@bytes or @alignment impossible), -ENOSPC (no gap is large enough), -ENOMEM, -EPERM.
+ */
+NETDAM_API int netdam_alloc(struct netdam_device *device, uint64_t bytes, uint64_t alignment, uint64_t *offset);
+
+/**
+ * netdam_free() - give an allocation back
+ * @offset: as netdam_alloc() yielded it
+ *
+ * Destroy regions over it first; the library does not check that.
+ *
+ * Errors: -EINVAL (nothing is allocated there).
+ */
+NETDAM_API int netdam_free(struct netdam_device *device, uint64_t offset);
+
+/**
+ * netdam_region_create() - let requests access a part of on-board memory
+ * @offset, @bytes: which part
+ * @permissions: NETDAM_PERMISSION_* bits
+ * @key: what a remote node must name, or 0: the device draws a random one
+ * @region: the handle; netdam_region_destroy() or netdam_close() releases it
+ *
+ * Errors: -EINVAL (outside the memory, or permissions undefined), -EEXIST (@key is in use), -ENOSPC (all regions are in
+ * use), -ENOMEM, -EPERM, -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_region_create(struct netdam_device *device, uint64_t offset, uint64_t bytes, unsigned permissions,
+                                    uint64_t key, struct netdam_region **region);
+
+/**
+ * netdam_region_destroy() - end all access through a region
+ * @region: the handle, or NULL; invalid afterwards, whatever is returned
+ *
+ * Requests that use it fail from here on.
+ *
+ * Errors: -EIO, -ENODEV (the device refused, or is gone).
+ */
+NETDAM_API int netdam_region_destroy(struct netdam_region *region);
+
+/**
+ * netdam_region_key() - the key that gives a remote node access.
+ */
+NETDAM_API uint64_t netdam_region_key(const struct netdam_region *region);
+
+/**
+ * netdam_region_index() - the device's number of the region, for gather lists (struct netdam_list_entry).
+ */
+NETDAM_API uint32_t netdam_region_index(const struct netdam_region *region);
+
+/**
+ * netdam_region_pointer() - where the region's first byte is mapped; valid until netdam_close().
+ */
+NETDAM_API void *netdam_region_pointer(const struct netdam_region *region);
+
+/**
+ * netdam_region_bytes() - the region's size.
+ */
+NETDAM_API uint64_t netdam_region_bytes(const struct netdam_region *region);
+
+/**
+ * netdam_peer_open() - prepare requests to a node
+ * @address: "ADDR", "ADDR:PORT" or, IPv6 with a port, "[ADDR]:PORT"; numbers only. Without port: NETDAM_UDP_PORT
+ * @peer: the handle; netdam_peer_close() or netdam_close() releases it
+ *
+ * Nothing is sent yet: whether somebody answers shows with the first request.
+ *
+ * Errors: -EINVAL (@address is malformed; a log line says so), -ENOSPC (all peers are in use), -EOPNOTSUPP (the firmware
+ * does not speak this family), -ENOMEM, -EPERM, -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_peer_open(struct netdam_device *device, const char *address, struct netdam_peer **peer);
+
+/**
+ * netdam_peer_close() - flush what is outstanding towards a node, then forget it
+ * @peer: the handle, or NULL; invalid afterwards, whatever is returned
+ *
+ * What was outstanding completes as NETDAM_STATUS_FLUSHED.
+ *
+ * Errors: -EIO, -ENODEV (the device refused, or is gone).
+ */
+NETDAM_API int netdam_peer_close(struct netdam_peer *peer);
+
+/**
+ * netdam_neighbour_set() - give a node's link-layer address instead of having it asked for
+ * @address: "ADDR", numbers only
+ * @mac: its Ethernet address
+ *
+ * Errors: -EINVAL (@address is malformed), -ENOSPC, -EOPNOTSUPP, -EPERM, -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_neighbour_set(struct netdam_device *device, const char *address, const uint8_t mac[6]);
+
+/**
+ * struct netdam_queue_config - optional settings of netdam_queue_create(); zero all of it first
+ * @submission_depth, @completion_depth: entries, rounded up to a power of two, at most 65536; 0: 256
+ * @first_index: where the free-running ring indices start; 0 is as good as any, others are for tests
+ * @reserved: 0
+ */
+struct netdam_queue_config {
+    uint32_t submission_depth;
+    uint32_t completion_depth;
+    uint32_t first_index;
+    uint32_t reserved;
+};
+
+/**
+ * netdam_queue_create() - create a queue pair
+ * @config: settings, or NULL
+ * @queue: the handle; netdam_queue_destroy() or netdam_close() releases it
+ *
+ * The rings take their place from the same on-board memory as netdam_alloc().
+ *
+ * Errors: -EINVAL (@config), -ENOSPC (all queue pairs are in use, or on-board memory is full), -ENOMEM, -EPERM, -ENODEV,
+ * -EIO.
+ */
+NETDAM_API int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_config *config,
+                                   struct netdam_queue **queue);
+
+/**
+ * netdam_queue_destroy() - flush what is outstanding, then release the queue pair
+ * @queue: the handle, or NULL; invalid afterwards, whatever is returned. Completions not polled are lost.
+ *
+ * Errors: -EIO, -ENODEV (the device refused, or is gone; the rings' memory then stays reserved).
+ */
+NETDAM_API int netdam_queue_destroy(struct netdam_queue *queue);
+
+/**
+ * netdam_queue_outstanding() - requests posted whose completions have not been polled.
+ */
+NETDAM_API unsigned netdam_queue_outstanding(const struct netdam_queue *queue);
+
+/* Memory of another node: the region that @key names there, @address bytes from its start. */
+struct netdam_remote {
+    struct netdam_peer *peer;
+    uint64_t key;
+    uint64_t address;
+};
+
+/* Memory of this device: @address bytes from the start of @region. */
+struct netdam_local {
+    struct netdam_region *region;
+    uint64_t address;
+};
+
+/**
+ * struct netdam_request - one request to post; zero all of it first
+ * @opcode: enum netdam_op; @operation: enum netdam_alu; @type: enum netdam_type
+ * @list_count: with NETDAM_DESCRIPTOR_LIST: entries of the gather list at @local
+ * @flags: NETDAM_DESCRIPTOR_* bits
+ * @user_data: returned in the completion
+ * @remote: peer always; key and address where the opcode names memory
+ * @local: source of WRITE and REDUCE, where READ stores, source and store of ECHO; no region for atomics
+ * @length: bytes, at most length_max; atomics: the element's size
+ * @immediate: with NETDAM_DESCRIPTOR_IMMEDIATE
+ * @operand: atomics: FETCH_ADD, SWAP: value; CAS: compare, swap
+ */
+struct netdam_request {
+    uint8_t opcode;
+    uint8_t operation;
+    uint8_t type;
+    uint8_t list_count;
+    uint32_t flags;
+    uint64_t user_data;
+    struct netdam_remote remote;
+    struct netdam_local local;
+    uint32_t length;
+    uint32_t immediate;
+    uint64_t operand[2];
+};
+
+/**
+ * netdam_post() - hand requests to the device
+ * @requests: @count of them; copied
+ *
+ * Local memory that a request names must stay as it is until the request has completed. The device is woken at most
+ * once, and only if it asked for that.
+ *
+ * Returns how many were posted: all, or those before the first that does not fit or is malformed.
+ * Errors, when none was posted: -EAGAIN (the ring is full, or too many completions wait to be polled), -EINVAL (the first
+ * is malformed: no peer, handles of another device, or a region missing or too much), -EMSGSIZE (the first is longer
+ * than length_max), -ESTALE (the device, or what the request names, was reset), -EIO (the ring is broken: destroy it).
+ */
+NETDAM_API int netdam_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count);
+
+/**
+ * netdam_poll() - take completions without waiting
+ * @completions: room for @count
+ *
+ * Completions come in any order. Their @user_data is the request's, their @opcode too; @status is an enum netdam_status.
+ *
+ * Returns how many were taken, 0 if none is there.
+ * Errors: -ESTALE (none is left, and the device was reset), -EIO (the ring is broken: destroy the queue pair).
+ */
+NETDAM_API int netdam_poll(struct netdam_queue *queue, struct netdam_completion *completions, unsigned count);
+
+/**
+ * netdam_wait() - take completions, waiting for the first
+ * @timeout_ns: how long at most, or NETDAM_FOREVER
+ *
+ * Spins shortly, then yields the CPU, then sleeps: on the interrupt where the device has one for this queue pair,
+ * otherwise for 50 us to 1 ms at a time.
+ *
+ * Returns how many were taken, at least 1.
+ * Errors: -ETIMEDOUT, -EINVAL (@count is 0), -ESTALE, -EIO as netdam_poll().
+ */
+NETDAM_API int netdam_wait(struct netdam_queue *queue, struct netdam_completion *completions, unsigned count,
+                           uint64_t timeout_ns);
+
+/**
+ * netdam_queue_fd() - a descriptor for poll(2): readable when a completion has arrived after netdam_queue_arm()
+ *
+ * Belongs to the queue pair; do not read or close it.
+ *
+ * Returns the descriptor. Errors: -ENOTSUP (this device or queue pair has no interrupt).
+ */
+NETDAM_API int netdam_queue_fd(const struct netdam_queue *queue);
+
+/**
+ * netdam_queue_arm() - ask for one interrupt at the next completion
+ *
+ * Returns 0: sleep in poll(2). Errors: -EAGAIN (completions are there already: poll them), -ENOTSUP, -ESTALE, -EIO.
+ */
+NETDAM_API int netdam_queue_arm(struct netdam_queue *queue);
+
+/*
+ * Blocking operations: post one request, wait for it, return its status. Completions of other requests that arrive
+ * meanwhile are kept for netdam_poll().
+ *
+ * All return 0 if the request was applied exactly once, a positive enum netdam_status if it completed otherwise, or
+ * -ETIMEDOUT (no completion within @timeout_ns: the request stays outstanding, may still be applied, and may still use
+ * local memory until the peer is closed, the queue pair destroyed or the device reset; its completion is thrown away),
+ * -EAGAIN (the ring stayed full, or too many completions wait to be polled: nothing was sent), -EINVAL, -ESTALE, -EIO as
+ * netdam_post().
+ *
+ * The device gives up by itself after bounded retries, with NETDAM_STATUS_TIMEOUT: @timeout_ns may be NETDAM_FOREVER.
+ */
+
+/**
+ * netdam_write() - copy @bytes from @from to @to
+ *
+ * More than length_max is sent as several requests one after the other; a failure then leaves those before it applied.
+ */
+NETDAM_API int netdam_write(struct netdam_queue *queue, struct netdam_remote to, struct netdam_local from,
+                            uint64_t bytes, uint64_t timeout_ns);
+
+/**
+ * netdam_read() - copy @bytes from @from to @to; split as netdam_write()
+ */
+NETDAM_API int netdam_read(struct netdam_queue *queue, struct netdam_local to, struct netdam_remote from,
+                           uint64_t bytes, uint64_t timeout_ns);
+
+/**
+ * netdam_reduce() - memory at @to = memory at @to @operation memory at @from, element by element
+ * @operation: enum netdam_alu; @type: enum netdam_type
+ * @bytes: a multiple of the element's size; split as netdam_write()
+ */
+NETDAM_API int netdam_reduce(struct netdam_queue *queue, unsigned operation, unsigned type, struct netdam_remote to,
+                             struct netdam_local from, uint64_t bytes, uint64_t timeout_ns);
+
+/**
+ * netdam_fetch_add() - add @value to the element at @at
+ * @type: an integer type; sums wrap
+ * @old: what was there before, zero-extended; or NULL
+ */
+NETDAM_API int netdam_fetch_add(struct netdam_queue *queue, unsigned type, struct netdam_remote at, uint64_t value,
+                                uint64_t *old, uint64_t timeout_ns);
+
+/**
+ * netdam_cas() - store @swap in the element at @at if it equals @compare
+ * @type: an integer type
+ * @old: what was there before, zero-extended; the store took place if it equals @compare. Or NULL
+ */
+NETDAM_API int netdam_cas(struct netdam_queue *queue, unsigned type, struct netdam_remote at, uint64_t compare,
+                          uint64_t swap, uint64_t *old, uint64_t timeout_ns);
+
+/**
+ * netdam_echo() - have a node send @bytes from @buffer back into @buffer
+ * @bytes: at most payload_max
+ */
+NETDAM_API int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct netdam_local buffer,
+                           uint32_t bytes, uint64_t timeout_ns);
+
+/*
+ * Names, from the lists of the specification: in capitals, as in "BAD_KEY"; NULL if the value is not defined. The
+ * opposite direction ignores case and takes '-' for '_'; -ENOENT if there is no such name. Static memory.
+ */
+NETDAM_API const char *netdam_status_name(unsigned status);
+NETDAM_API const char *netdam_status_text(unsigned status); /* a sentence */
+NETDAM_API const char *netdam_op_name(unsigned opcode);
+NETDAM_API const char *netdam_alu_name(unsigned operation);
+NETDAM_API const char *netdam_type_name(unsigned type);
+NETDAM_API const char *netdam_counter_name(unsigned counter);
+NETDAM_API const char *netdam_counter_text(unsigned counter); /* a sentence */
+NETDAM_API int netdam_op_by_name(const char *name);
+NETDAM_API int netdam_alu_by_name(const char *name);
+NETDAM_API int netdam_type_by_name(const char *name);
+NETDAM_API int netdam_counter_by_name(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

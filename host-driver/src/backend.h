@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the driver needs of a device, whatever it is made of: registers, memory, interrupts. */
+#ifndef NDLIB_BACKEND_H
+#define NDLIB_BACKEND_H
+
+#include "netdam.h"
+
+struct ndlib_log {
+    void *opaque;
+    void (*write)(void *opaque, enum netdam_log_level level, const char *line);
+};
+
+/* Formats one line and hands it to the application, if it wants any. */
+void ndlib_log(const struct ndlib_log *log, enum netdam_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct ndlib_backend_ops {
+    /* BAR0: whole registers of 4 or 8 bytes, aligned. From any thread. */
+    uint64_t (*register_read)(void *opaque, uint32_t offset, unsigned bytes);
+    void (*register_write)(void *opaque, uint32_t offset, unsigned bytes, uint64_t value);
+    /* A file descriptor that a vector's interrupt makes readable, owned by the backend, or -ENOTSUP, -EINVAL. */
+    int (*interrupt_fd)(void *opaque, unsigned vector);
+    void (*close)(void *opaque);
+};
+
+#define NDLIB_NAME_BYTES 64
+
+struct ndlib_backend {
+    const struct ndlib_backend_ops *ops;
+    void *opaque;
+    uint8_t *memory; /* BAR2; NULL if opened to observe */
+    uint64_t memory_bytes;
+    bool reset_on_open; /* somebody else may have left state in it */
+    char name[NDLIB_NAME_BYTES];
+};
+
+/*
+ * The card at a PCI address, or with NULL the first found. `root` is where sysfs lists PCI devices. Errors as
+ * netdam_open().
+ */
+int ndlib_pci_open(const char *root, const char *address, const struct netdam_open_config *config,
+                   const struct ndlib_log *log, struct ndlib_backend *backend);
+
+/* A soft device: what follows "udp:" in its name. Errors as netdam_open(). */
+int ndlib_udp_open(const char *arguments, const struct netdam_open_config *config, const struct ndlib_log *log,
+                   struct ndlib_backend *backend);
+
+/* Takes over `backend` (and closes it on failure). Errors as netdam_open(). */
+int ndlib_device_open(const struct ndlib_backend *backend, const struct netdam_open_config *config,
+                      struct netdam_device **device);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The card, through sysfs: find it, enable it, lock it, map its registers and its memory. No interrupts. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "mmio.h"
+
+struct pci {
+    volatile uint8_t *registers;
+    uint64_t registers_bytes;
+    uint8_t *memory;
+    uint64_t memory_bytes;
+    int lock_fd; /* resource0, locked; or -1 */
+};
+
+static uint64_t pci_register_read(void *opaque, uint32_t offset, unsigned bytes)
+{
+    struct pci *pci = opaque;
+
+    return ndlib_mmio_read(pci->registers + offset, bytes);
+}
+
+static void pci_register_write(void *opaque, uint32_t offset, unsigned bytes, uint64_t value)
+{
+    struct pci *pci = opaque;
+
+    ndlib_mmio_write(pci->registers + offset, bytes, value);
+}
+
+static int pci_interrupt_fd(void *opaque, unsigned vector)
+{
+    (void)opaque;
+    (void)vector;
+    return -ENOTSUP;
+}
+
+static void pci_close(void *opaque)
+{
+    struct pci *pci = opaque;
+
+    if (pci->memory) {
+        munmap(pci->memory, pci->memory_bytes);
+    }
+    if (pci->registers) {
+        munmap((void *)(uintptr_t)pci->registers, pci->registers_bytes);
+    }
+    if (pci->lock_fd >= 0) {
+        close(pci->lock_fd); /* ends the lock */
+    }
+    free(pci);
+}
+
+static const struct ndlib_backend_ops pci_ops = {
+    .register_read = pci_register_read,
+    .register_write = pci_register_write,
+    .interrupt_fd = pci_interrupt_fd,
+    .close = pci_close,
+};
+
+/* Opens an attribute of a device; the fd or -errno. */
+static int attribute_open(const char *root, const char *address, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    if (snprintf(path, sizeof(path), "%s/%s/%s", root, address, name) >= (int)sizeof(path)) {
+        return -ENAMETOOLONG;
+    }
+    fd = open(path, flags | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Reads an attribute that holds one number; 0 or -errno. */
+static int attribute_read(const char *root, const char *address, const char *name, unsigned long *value)
+{
+    char text[32];
+    char *end;
+    ssize_t bytes;
+    int fd = attribute_open(root, address, name, O_RDONLY);
+
+    if (fd < 0) {
+        return fd;
+    }
+    bytes = read(fd, text, sizeof(text) - 1);
+    if (bytes < 0) {
+        bytes = -errno;
+    }
+    close(fd);
+    if (bytes < 0) {
+        return (int)bytes;
+    }
+    text[bytes] = '\0';
+    *value = strtoul(text, &end, 0);
+    return end == text ? -EIO : 0;
+}
+
+static bool is_netdam(const char *root, const char *address)
+{
+    unsigned long vendor;
+    unsigned long device;
+
+    return attribute_read(root, address, "vendor", &vendor) == 0 &&
+           attribute_read(root, address, "device", &device) == 0 && vendor == NETDAM_PCI_VENDOR_ID &&
+           device == NETDAM_PCI_DEVICE_ID;
+}
+
+/* The lowest address that is a card's, so that "first" means the same every time. */
+static int find_first(const char *root, char *address, size_t address_bytes)
+{
+    DIR *directory = opendir(root);
+    struct dirent *entry;
+    bool found = false;
+
+    if (!directory) {
+        return errno == ENOENT ? -ENODEV : -errno;
+    }
+    while ((entry = readdir(directory)) != NULL) {
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= address_bytes) {
+            continue;
+        }
+        if ((!found || strcmp(entry->d_name, address) < 0) && is_netdam(root, entry->d_name)) {
+            strcpy(address, entry->d_name);
+            found = true;
+        }
+    }
+    closedir(directory);
+    return found ? 0 : -ENODEV;
+}
+
+/*
+ * Memory decoding must be on before the BARs answer. Bus mastering stays as it is: the device never needs it, and
+ * completions are polled.
+ */
+static int enable(const char *root, const char *address)
+{
+    unsigned long enabled;
+    int rc = attribute_read(root, address, "enable", &enabled);
+    int fd;
+
+    if (rc != 0 || enabled != 0) {
+        return rc;
+    }
+    fd = attribute_open(root, address, "enable", O_WRONLY);
+    if (fd < 0) {
+        return fd;
+    }
+    rc = write(fd, "1", 1) == 1 ? 0 : -errno;
+    close(fd);
+    return rc;
+}
+
+/* Maps a resource file whole; 0 or -errno. */
+static int map(int fd, uint64_t minimum, void **address, uint64_t *bytes)
+{
+    struct stat status;
+    void *mapped;
+
+    if (fstat(fd, &status) != 0) {
+        return -errno;
+    }
+    if (status.st_size <= 0 || (uint64_t)status.st_size < minimum) {
+        return -EIO;
+    }
+    mapped = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+        return -errno;
+    }
+    *address = mapped;
+    *bytes = (uint64_t)status.st_size;
+    return 0;
+}
+
+static int open_resources(struct pci *pci, const char *root, const char *address, bool observe,
+                          const struct ndlib_log *log)
+{
+    const char *what = "resource0";
+    void *mapped;
+    int fd;
+    int rc;
+
+    fd = attribute_open(root, address, what, O_RDWR);
+    if (fd < 0) {
+        rc = fd;
+        goto fail;
+    }
+    if (!observe && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+        close(fd);
+        ndlib_log(log, NETDAM_LOG_ERROR, "pci:%s: another process uses it", address);
+        return rc;
+    }
+    rc = map(fd, NETDAM_BAR0_BYTES, &mapped, &pci->registers_bytes);
+    if (rc != 0) {
+        close(fd);
+        goto fail;
+    }
+    pci->registers = mapped;
+    if (observe) {
+        close(fd);
+        return 0;
+    }
+    pci->lock_fd = fd;
+
+    what = "resource2";
+    fd = attribute_open(root, address, what, O_RDWR);
+    if (fd < 0) {
+        rc = fd;
+        goto fail;
+    }
+    rc = map(fd, 1, &mapped, &pci->memory_bytes);
+    close(fd);
+    if (rc != 0) {
+        goto fail;
+    }
+    pci->memory = mapped;
+    return 0;
+
+fail:
+    ndlib_log(log, NETDAM_LOG_ERROR, "pci:%s: cannot map %s: %s", address, what, strerror(-rc));
+    return rc;
+}
+
+int ndlib_pci_open(const char *root, const char *address, const struct netdam_open_config *config,
+                   const struct ndlib_log *log, struct ndlib_backend *backend)
+{
+    bool observe = (config->flags & NETDAM_OPEN_OBSERVE) != 0;
+    char found[32];
+    struct pci *pci;
+    int rc;
+
+    if (config->tap) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "pci: a card's packets cannot be tapped");
+        return -ENOTSUP;
+    }
+    if (!address) {
+        rc = find_first(root, found, sizeof(found));
+        if (rc != 0) {
+            ndlib_log(log, NETDAM_LOG_ERROR, "pci: no card with id %04x:%04x", NETDAM_PCI_VENDOR_ID,
+                      NETDAM_PCI_DEVICE_ID);
+            return rc;
+        }
+        address = found;
+    } else if (address[0] == '\0' || strchr(address, '/') || address[0] == '.' || strlen(address) >= sizeof(found)) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "pci: \"%s\" is no PCI address", address);
+        return -EINVAL;
+    } else if (!is_netdam(root, address)) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "pci:%s: no card with id %04x:%04x", address, NETDAM_PCI_VENDOR_ID,
+                  NETDAM_PCI_DEVICE_ID);
+        return -ENODEV;
+    }
+
+    rc = enable(root, address);
+    if (rc != 0) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "pci:%s: cannot enable: %s", address, strerror(-rc));
+        return rc;
+    }
+    pci = calloc(1, sizeof(*pci));
+    if (!pci) {
+        return -ENOMEM;
+    }
+    pci->lock_fd = -1;
+    rc = open_resources(pci, root, address, observe, log);
+    if (rc != 0) {
+        pci_close(pci);
+        return rc;
+    }
+    *backend = (struct ndlib_backend){
+        .ops = &pci_ops,
+        .opaque = pci,
+        .memory = pci->memory,
+        .memory_bytes = pci->memory_bytes,
+        .reset_on_open = !observe && (config->flags & NETDAM_OPEN_NO_RESET) == 0,
+    };
+    snprintf(backend->name, sizeof(backend->name), "pci:%.31s", address);
+    return 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A soft device in this process, on an ordinary UDP socket: same registers, rings and memory as the card. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "netdam_soft.h"
+
+#include "backend.h"
+#include "size.h"
+
+#define MEMORY_DEFAULT (UINT64_C(64) << 20)
+
+struct udp {
+    struct netdam_soft *soft;
+    struct netdam_open_config config;
+};
+
+static uint64_t udp_register_read(void *opaque, uint32_t offset, unsigned bytes)
+{
+    struct udp *udp = opaque;
+
+    return netdam_soft_register_read(udp->soft, offset, bytes);
+}
+
+static void udp_register_write(void *opaque, uint32_t offset, unsigned bytes, uint64_t value)
+{
+    struct udp *udp = opaque;
+
+    netdam_soft_register_write(udp->soft, offset, bytes, value);
+}
+
+static int udp_interrupt_fd(void *opaque, unsigned vector)
+{
+    struct udp *udp = opaque;
+
+    return netdam_soft_interrupt_fd(udp->soft, vector);
+}
+
+static void udp_close(void *opaque)
+{
+    struct udp *udp = opaque;
+
+    netdam_soft_close(udp->soft);
+    free(udp);
+}
+
+static const struct ndlib_backend_ops udp_ops = {
+    .register_read = udp_register_read,
+    .register_write = udp_register_write,
+    .interrupt_fd = udp_interrupt_fd,
+    .close = udp_close,
+};
+
+/* The soft device's levels are the firmware's: error, mistake of this host, mistake of a peer, information. */
+static void soft_log(void *opaque, int level, const char *line)
+{
+    struct udp *udp = opaque;
+    enum netdam_log_level severity = NETDAM_LOG_INFO;
+
+    if (level == 0) {
+        severity = NETDAM_LOG_ERROR;
+    } else if (level == 1) {
+        severity = NETDAM_LOG_WARNING;
+    }
+    udp->config.log(udp->config.opaque, severity, line);
+}
+
+static void soft_tap(void *opaque, bool outgoing, const uint8_t *datagram, size_t bytes)
+{
+    struct udp *udp = opaque;
+
+    udp->config.tap(udp->config.opaque, outgoing, datagram, bytes);
+}
+
+/* One "name=value" of the device string. */
+static int parse_option(char *option, struct netdam_soft_config *soft, const struct ndlib_log *log)
+{
+    char *value = strchr(option, '=');
+    uint64_t number;
+
+    if (!value) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp: \"%s\" is not of the form name=value", option);
+        return -EINVAL;
+    }
+    *value++ = '\0';
+    if (!ndlib_parse_size(value, &number)) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s: \"%s\" is not a size", option, value);
+        return -EINVAL;
+    }
+    if (strcmp(option, "memory") == 0) {
+        soft->memory_bytes = number;
+        return 0;
+    }
+    if (number == 0 || number > UINT32_MAX) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s=%s is out of range", option, value);
+        return -EINVAL;
+    }
+    if (strcmp(option, "mtu") == 0) {
+        soft->mtu = (uint32_t)number;
+    } else if (strcmp(option, "queue-pairs") == 0) {
+        soft->queue_pairs = (uint32_t)number;
+    } else {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp: unknown option \"%s\"", option);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+int ndlib_udp_open(const char *arguments, const struct netdam_open_config *config, const struct ndlib_log *log,
+                   struct ndlib_backend *backend)
+{
+    struct netdam_soft_config soft = {.memory_bytes = MEMORY_DEFAULT};
+    struct udp *udp = NULL;
+    char *copy = strdup(arguments);
+    char *rest = copy;
+    char *option;
+    char *colon;
+    int rc = -ENOMEM;
+
+    if (!copy) {
+        return -ENOMEM;
+    }
+    soft.listen = strsep(&rest, ",");
+    colon = strrchr(soft.listen, ':');
+    if (!colon || colon == soft.listen) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp: \"%s\" is not of the form ADDR:PORT", soft.listen);
+        rc = -EINVAL;
+        goto out;
+    }
+    while ((option = strsep(&rest, ",")) != NULL) {
+        rc = parse_option(option, &soft, log);
+        if (rc != 0) {
+            goto out;
+        }
+    }
+    udp = calloc(1, sizeof(*udp));
+    if (!udp) {
+        rc = -ENOMEM;
+        goto out;
+    }
+    udp->config = *config;
+    soft.log_opaque = udp;
+    soft.log = config->log ? soft_log : NULL;
+    soft.tap = config->tap ? soft_tap : NULL;
+    rc = netdam_soft_open(&soft, &udp->soft);
+    if (rc != 0) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp:%s: %s", arguments, strerror(-rc));
+        goto out;
+    }
+    *backend = (struct ndlib_backend){
+        .ops = &udp_ops,
+        .opaque = udp,
+        .memory = netdam_soft_memory(udp->soft),
+        .memory_bytes = netdam_soft_memory_bytes(udp->soft),
+    };
+    *colon = '\0';
+    snprintf(backend->name, sizeof(backend->name), "udp:%.40s:%u", soft.listen, netdam_soft_port(udp->soft));
+    udp = NULL;
+
+out:
+    free(udp);
+    free(copy);
+    return rc;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The objects behind the library's handles. */
+#ifndef NDLIB_INTERNAL_H
+#define NDLIB_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "alloc.h"
+#include "backend.h"
+
+struct netdam_device {
+    struct ndlib_backend backend;
+    struct ndlib_log log;
+    uint32_t flags; /* enum netdam_open_flag */
+    /* Raised by each reset: handles made before it are stale. Stored with the mutex held, loaded without. */
+    _Atomic uint32_t epoch;
+
+    /* Guards everything below and the administration registers. */
+    pthread_mutex_t mutex;
+    struct ndlib_alloc alloc;
+    struct netdam_region *regions;
+    struct netdam_peer *peers;
+    struct netdam_queue *queues;
+    uint64_t vectors_used; /* bit n: a queue pair has vector n for itself */
+    uint32_t vectors;
+    uint32_t doorbell_stride;
+    uint32_t length_max;
+};
+
+struct netdam_region {
+    struct netdam_region *next;
+    struct netdam_device *device;
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t key;
+    uint32_t index;
+    uint32_t epoch;
+};
+
+struct netdam_peer {
+    struct netdam_peer *next;
+    struct netdam_device *device;
+    uint32_t index;
+    uint32_t epoch;
+};
+
+enum ndlib_slot_state {
+    NDLIB_SLOT_FREE,
+    NDLIB_SLOT_POSTED,    /* by netdam_post() */
+    NDLIB_SLOT_BLOCKING,  /* a blocking operation waits for it */
+    NDLIB_SLOT_ABANDONED, /* a blocking operation timed out: throw the completion away */
+};
+
+/* A request from post to poll. Its place and its use count are what the descriptor carries as user data. */
+struct ndlib_slot {
+    uint64_t user_data;
+    uint32_t uses;
+    uint32_t next_free;
+    enum ndlib_slot_state state;
+};
+
+struct netdam_queue {
+    struct netdam_queue *next;
+    struct netdam_device *device;
+    uint32_t epoch;
+    uint32_t index;
+    uint32_t doorbell; /* register offset */
+    unsigned vector;   /* NETDAM_VECTOR_NONE: none */
+    int fd;            /* of the vector, or -1 */
+    bool broken;       /* the device claimed more entries than a ring has */
+    uint32_t length_max;
+
+    /* The device owns sq->consumer and cq->producer; the others are ours, and these copies of them are what counts. */
+    struct netdam_ring *sq;
+    struct netdam_ring *cq;
+    struct netdam_descriptor *sq_entries;
+    struct netdam_completion *cq_entries;
+    uint32_t sq_entries_count;
+    uint32_t cq_entries_count;
+    uint32_t sq_producer;
+    uint32_t cq_consumer;
+    uint32_t cq_producer; /* as last seen */
+    uint32_t arm;
+    uint64_t sq_offset;
+    uint64_t cq_offset;
+
+    /*
+     * The device takes a descriptor only when its completion has a place, so at most both rings' entries are under way;
+     * completions set aside by blocking operations keep their slots, so these are enough for all.
+     */
+    struct ndlib_slot *slots;
+    uint32_t slots_count;
+    uint32_t first_free; /* UINT32_MAX: none */
+    uint32_t slots_posted;
+
+    /* Completions set aside for netdam_poll(): a ring of slots_count. */
+    struct netdam_completion *aside;
+    uint32_t aside_first;
+    uint32_t aside_count;
+};
+
+/* Registers. */
+static inline uint64_t ndlib_read(struct netdam_device *device, uint32_t offset, unsigned bytes)
+{
+    return device->backend.ops->register_read(device->backend.opaque, offset, bytes);
+}
+
+static inline void ndlib_write(struct netdam_device *device, uint32_t offset, unsigned bytes, uint64_t value)
+{
+    device->backend.ops->register_write(device->backend.opaque, offset, bytes, value);
+}
+
+static inline bool ndlib_is_stale(struct netdam_device *device, uint32_t epoch)
+{
+    return atomic_load_explicit(&device->epoch, memory_order_acquire) != epoch;
+}
+
+/*
+ * Executes an administration command. The mutex is held. `results` may be NULL. Returns 0 or the errno value that
+ * ndlib_admin_errno() has for the device's answer; then `results` is untouched.
+ */
+int ndlib_admin(struct netdam_device *device, enum netdam_admin command, const uint64_t *arguments, unsigned count,
+                uint64_t results[NETDAM_ADMIN_RESULTS]);
+
+int ndlib_admin_errno(uint32_t admin_status);
+
+/* 0, or -EPERM if the device was opened to observe. */
+int ndlib_may_change(const struct netdam_device *device);
+
+/* Posts as netdam_post(), with slots in `state`; *last_slot, if not NULL, becomes the last one used. */
+int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count,
+               enum ndlib_slot_state state, uint32_t *last_slot);
+
+/*
+ * Takes one completion from the ring. Returns 1 with *completion and *slot (which stays in use), 0 if there is none,
+ * -EIO.
+ */
+int ndlib_take(struct netdam_queue *queue, struct netdam_completion *completion, uint32_t *slot);
+
+/* Ends a slot's use. */
+void ndlib_slot_free(struct netdam_queue *queue, uint32_t slot);
+
+/* Tells the device which completions were taken. */
+void ndlib_release(struct netdam_queue *queue);
+
+void ndlib_set_aside(struct netdam_queue *queue, const struct netdam_completion *completion, uint32_t slot);
+
+/* Waiting: spin, yield, sleep. Zero-initialize but for the deadline. */
+struct ndlib_waiter {
+    uint64_t deadline_ns; /* UINT64_MAX: never */
+    unsigned tries;
+};
+
+uint64_t ndlib_now_ns(void);
+uint64_t ndlib_deadline(uint64_t timeout_ns);
+
+/* Waits a little for a completion. Returns 0: look again, or -ETIMEDOUT. */
+int ndlib_wait_step(struct netdam_queue *queue, struct ndlib_waiter *waiter);
+
+#endif

@@ -6,7 +6,8 @@ As a module (one guest or several):
 
     import boot
     boot.exit_on_signals()
-    with boot.Guest("a", "my-program --flag", initrd="build/guest/x.cpio", args=[...]) as guest:
+    with boot.Guest("a", "my-program --flag", initrd="build/guest/x.cpio", memories={"mem0": 64 << 20},
+                    args=["-device", "netdam,memdev=mem0"]) as guest:
         guest.wait_line(r"ready (\\d+)")
         guest.send_line("go")
         status = guest.wait_exit()
@@ -100,6 +101,9 @@ def run_probe(accel, seconds=PROBE_SECONDS):
 
 def accelerator():
     """"kvm" when this machine's KVM has proved itself, else "tcg". NETDAM_ACCEL overrides; the answer is kept."""
+    for path, target in ((QEMU, "qemu"), (PROBE, os.path.relpath(PROBE, ROOT))):
+        if not os.path.exists(path):
+            raise GuestError(f"no {path}: make {target}")
     forced = os.environ.get("NETDAM_ACCEL")
     if forced:
         return forced
@@ -154,13 +158,14 @@ class Guest:
 
     run        shell command for PID 1 (no double quotes in it)
     initrd     made by mkinitramfs.sh
-    args       more QEMU arguments, e.g. ["-object", ..., "-device", "netdam,memdev=..."]
+    args       more QEMU arguments, e.g. ["-device", "netdam,memdev=mem0"]
+    memories   {id: bytes} of memory backends to make; main memory is always there as "ram"
     wires      ends from wire(); the guest's -netdev ids are net0, net1, ...
-    memory_mib main memory, a memfd named "ram" that scan_memfd() can search
+    memory_mib size of main memory
     echo       prefix with which the program's lines are shown on stdout as they come; None: not shown
     """
 
-    def __init__(self, name, run, *, initrd, args=(), wires=(), memory_mib=512, cpus=1, accel=None, append="",
+    def __init__(self, name, run, *, initrd, args=(), memories=None, wires=(), memory_mib=512, cpus=1, accel=None, append="",
                  kernel=KERNEL, echo=None, log_directory=None):
         if '"' in run:
             raise ValueError("the guest's command may hold no double quote")
@@ -175,6 +180,7 @@ class Guest:
         self._echo = echo
         self._qmp_buffer = b""
         self._wires = list(wires)
+        self._memories = {"ram": memory_mib << 20, **(memories or {})}
         self._directory = log_directory or os.path.join(BUILD, "guest-logs", name)
         self.console_path = os.path.join(self._directory, "console.log")
         self.output_path = os.path.join(self._directory, "output.log")
@@ -184,7 +190,6 @@ class Guest:
         self._command = [
             QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *_roms(),
             "-machine", "q35,memory-backend=ram", *cpu, "-smp", str(cpus), "-m", f"{memory_mib}M",
-            "-object", f"memory-backend-memfd,id=ram,size={memory_mib}M,share=on",
             "-kernel", kernel, "-initrd", initrd, "-append", f'{KERNEL_ARGS} {append} netdam.run="{run}"',
             "-chardev", f"file,id=console,path={self.console_path.replace(',', ',,')}", "-serial", "chardev:console",
         ]
@@ -205,7 +210,15 @@ class Guest:
         self._port, port_end = socket.socketpair()
         self._monitor, monitor_end = socket.socketpair()
         fds = [port_end.fileno(), monitor_end.fileno(), *(end.socket.fileno() for end in self._wires)]
-        command = self._command + [
+        command = list(self._command)
+        # memory-backend-memfd gives all its files one name; made here, each has the name by which memfds() finds it.
+        memory_fds = []
+        for name, size in self._memories.items():
+            memory_fds.append(os.memfd_create(name))
+            os.ftruncate(memory_fds[-1], size)
+            command += ["-object", f"memory-backend-file,id={name},size={size},share=on,mem-path=/proc/self/fd/{memory_fds[-1]}"]
+        fds += memory_fds
+        command += [
             "-chardev", f"socket,id=port,fd={fds[0]}", "-serial", "chardev:port",
             "-chardev", f"socket,id=monitor,fd={fds[1]}", "-mon", "chardev=monitor,mode=control",
         ] + self._args
@@ -220,6 +233,8 @@ class Guest:
         # Only QEMU holds the far ends now, so its end is seen as end of file here.
         for end in (port_end, monitor_end, *(end.socket for end in self._wires)):
             end.close()
+        for fd in memory_fds:
+            os.close(fd)
         self._output = open(self.output_path, "wb")
         self._reader = threading.Thread(target=self._read, name=f"guest {self.name}", daemon=True)
         self._reader.start()
@@ -362,12 +377,12 @@ class Guest:
         self.qmp("cont")
 
     def scan(self, memory_id, marker):
-        """Occurrences of the marker in one of this guest's memfd-backed memories."""
+        """Occurrences of the marker in one of this guest's memories ("ram" or one of `memories`)."""
         return scan_memfd(self.pid, memory_id, marker)
 
 
 def memfds(pid):
-    """{id: path of the open file} of a QEMU's memory-backend-memfd objects."""
+    """{name: path of the open file} of the memfds that a process holds; a Guest's are named by their ids."""
     directory = f"/proc/{pid}/fd"
     found = {}
     for number in os.listdir(directory):
@@ -376,17 +391,17 @@ def memfds(pid):
             target = os.readlink(path)
         except OSError:
             continue
-        match = re.fullmatch(r"/memfd:(?:/objects/)?(.+?)(?: \(deleted\))?", target)
+        match = re.fullmatch(r"/memfd:(.+?)(?: \(deleted\))?", target)
         if match:
             found[match.group(1)] = path
     return found
 
 
 def scan_memfd(pid, memory_id, marker, chunk_bytes=16 << 20):
-    """Counts (non-overlapping) occurrences of the bytes `marker` in the memory-backend-memfd with this id.
+    """Counts (non-overlapping) occurrences of the bytes `marker` in a process's memfd with this name.
 
     Reads only pages that exist: a hole cannot hold a marker, and reading it through a mapping would allocate it. Pause
-    the guest first if it may be writing. Raises KeyError when QEMU has no such memory.
+    the guest first if it may be writing. Raises KeyError when there is no such memory.
     """
     if len(marker) < 8 or not any(marker):
         raise ValueError("a marker needs 8 bytes, not all zero, to mean anything")
@@ -408,11 +423,12 @@ def scan_memfd(pid, memory_id, marker, chunk_bytes=16 << 20):
                     break
                 position += len(data)
                 window = carried + data
-                count += window.count(marker)
+                start = 0
+                while (place := window.find(marker, start)) >= 0:
+                    count += 1
+                    start = place + len(marker)
                 # Keep what may be the marker's beginning, but nothing that has been counted.
-                last = window.rfind(marker)
-                kept = min(len(marker) - 1, len(window) if last < 0 else len(window) - last - len(marker))
-                carried = window[len(window) - kept:] if kept else b""
+                carried = window[max(start, len(window) - len(marker) + 1):]
     finally:
         os.close(fd)
     return count
@@ -431,12 +447,15 @@ def main():
     parser.add_argument("--cpus", type=int, default=1)
     parser.add_argument("--append", default="", help="more kernel arguments")
     parser.add_argument("--timeout", type=float, default=DEADLINE_SECONDS, help="seconds from start to exit status")
+    parser.add_argument("--memfd", action="append", default=[], metavar="ID=MIB",
+                        help="a memory backend with this id (may be repeated)")
     parser.add_argument("qemu_args", nargs="*", metavar="QEMU-ARG")
     options = parser.parse_args()
     exit_on_signals()
     try:
+        memories = {name: int(size) << 20 for name, size in (item.split("=") for item in options.memfd)}
         with Guest(options.name, options.run, initrd=options.initrd, kernel=options.kernel, memory_mib=options.memory,
-                   cpus=options.cpus, append=options.append, args=options.qemu_args, echo="") as guest:
+                   cpus=options.cpus, append=options.append, memories=memories, args=options.qemu_args, echo="") as guest:
             return guest.wait_exit(options.timeout)
     except (GuestError, OSError, ValueError) as error:
         print(f"boot: {error}", file=sys.stderr)

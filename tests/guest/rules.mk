@@ -24,8 +24,13 @@ $(GUEST)/probe.bin: tests/guest/probe.S
 	$(Q)test $$(stat -c %s $@.part) = 65536
 	$(Q)mv $@.part $@
 
-$(GUEST)/smoke.cpio: tests/guest/mkinitramfs.sh tests/guest/smoke-inside.sh $(GUEST)/init
-	$(Q)bash tests/guest/mkinitramfs.sh $@ tests/guest/smoke-inside.sh
+$(GUEST)/smoke.cpio: tests/guest/mkinitramfs.sh tests/guest/smoke-inside.sh tests/guest/talk-inside.sh $(GUEST)/init
+	$(Q)bash tests/guest/mkinitramfs.sh $@ $(filter %-inside.sh,$^)
 
-SLOW_TESTS += tests/guest/boot-smoke.sh
+$(GUEST)/wire.cpio: tests/guest/mkinitramfs.sh tests/guest/wire-inside.sh $(GUEST)/init $(GUEST)/vmlinux
+	$(Q)bash tests/guest/mkinitramfs.sh -m virtio_pci,virtio_net $@ $(filter %-inside.sh,$^)
+
+CHECKS += tests/guest/scan_test.py
+SLOW_TESTS += tests/guest/boot-smoke.sh tests/guest/boot_test.py
 tests/guest/boot-smoke.sh: $(GUEST_BOOT) $(GUEST)/smoke.cpio | qemu
+tests/guest/boot_test.py: $(GUEST_BOOT) $(GUEST)/smoke.cpio $(GUEST)/wire.cpio | qemu

@@ -78,6 +78,8 @@ fetch_source() {
     dsc=$(ls "$tree"/download/qemu_*.dsc)
     run "unpacking $dsc" dpkg-source --no-check --extract "$dsc" "$tree/src.part"
     mv "$tree/src.part" "$tree/src"
+    # dpkg-source leaves a link to the archive beside what it unpacked.
+    rm -rf "$tree/download" "$tree"/qemu_*.orig.tar.xz
 }
 
 # A build directory holds absolute paths and the options it was made with: when either differs, it is made anew.

@@ -29,7 +29,7 @@ release=${package#linux-image-}
 tree=$guest/linux-$version
 
 if [ ! -d "$tree" ]; then
-    rm -rf "$tree.part"
+    rm -rf "$tree.part" "$guest/download"
     mkdir -p "$tree.part" "$guest/download"
     echo "guest kernel: fetching $package $version"
     (cd "$guest/download" && apt-get download -q -o APT::Sandbox::User=root "$package=$version") >"$guest/kernel.log" 2>&1 ||

@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# netdam-node as a script sees it: its command line, ready line, errors and end. Prints TAP.
+set -u
+
+node=${O:-build}/sim/netdam-node
+dir=$(mktemp -d) || exit 1
+pids=
+trap 'for pid in $pids; do kill -KILL "$pid" 2>/dev/null; done; rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM
+
+tests=0
+report() { # report STATUS NAME
+    tests=$((tests + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $tests - $2"
+    else
+        echo "not ok $tests - $2"
+        sed 's/^/# /' "$dir"/out "$dir"/err 2>/dev/null
+    fi
+}
+
+# refused STATUS WORD ARGUMENT...: exits with STATUS, one line on stderr that contains WORD, nothing on stdout.
+refused() {
+    wanted=$1
+    word=$2
+    shift 2
+    timeout 20 "$node" "$@" >"$dir/out" 2>"$dir/err"
+    status=$?
+    [ "$status" -eq "$wanted" ] && [ ! -s "$dir/out" ] && [ "$(wc -l <"$dir/err")" -eq 1 ] && grep -qF -e "$word" "$dir/err"
+    report $? "exits with $wanted and names $word: $*"
+}
+
+# start NAME ARGUMENT...: runs a node; its output goes to $dir/NAME; sets pid. Fails if no ready line comes in 20 s.
+start() {
+    name=$1
+    shift
+    : >"$dir/$name"
+    "$node" "$@" >"$dir/$name" 2>"$dir/err" &
+    pid=$!
+    pids="$pids $pid"
+    tries=0
+    until grep -q ready "$dir/$name"; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 400 ] || ! kill -0 "$pid" 2>/dev/null; then
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+# ends SIGNAL STATUS: signals the node that was started last and looks at its exit status.
+ends() {
+    kill "-$1" "$pid"
+    wait "$pid" 2>/dev/null
+    [ $? -eq "$2" ]
+}
+
+refused 2 --listen --listen nowhere
+refused 2 --listen --listen 127.0.0.1
+refused 2 --listen --listen 127.0.0.1:65536
+refused 2 --listen --listen 0.0.0.0:0
+refused 2 --listen --listen localhost:0
+refused 2 --memory --memory 0
+refused 2 --memory --memory 5K
+refused 2 --memory --memory 4k
+refused 2 --memory --memory -4K
+refused 2 --memory --memory 4KB
+refused 2 --memory --memory 99999999999T
+refused 2 --key --key 0
+refused 2 --key --key 12345678901234567
+refused 2 --key --key 0xg
+refused 2 --key --key ''
+refused 2 --permissions --permissions rx
+refused 2 --permissions --permissions ''
+refused 2 --mtu --mtu 1499
+refused 2 --mtu --mtu 9001
+refused 2 bogus --bogus
+refused 2 memory --memory
+refused 2 extra extra
+refused 1 192.0.2.1:0 --listen 192.0.2.1:0
+refused 1 /nonexistent --listen 127.0.0.1:0 --load /nonexistent/file
+refused 1 "$dir" --listen 127.0.0.1:0 --load "$dir"
+head -c 4097 /dev/zero >"$dir/large"
+refused 1 "$dir/large" --listen 127.0.0.1:0 --memory 4K --load "$dir/large"
+
+timeout 20 "$node" --help >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ] && grep -q -e '--listen' "$dir/out"
+report $? "--help prints the options"
+timeout 20 "$node" --version >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ] && grep -q '^netdam-node: specification' "$dir/out"
+report $? "--version prints versions"
+
+start first --listen 127.0.0.1:0 --memory 4M --key DEADBEEF --mtu 9000 &&
+    grep -qE '^netdam-node ready address=127\.0\.0\.1 port=[1-9][0-9]* bytes=4194304 key=0x00000000deadbeef mtu=9000$' "$dir/first"
+report $? "the ready line tells address, port, bytes, key and MTU"
+port=$(sed -n 's/.* port=\([0-9]*\) .*/\1/p' "$dir/first")
+refused 1 "127.0.0.1:$port" --listen "127.0.0.1:$port"
+ends TERM 0 && [ "$(wc -l <"$dir/first")" -eq 1 ]
+report $? "SIGTERM ends it with status 0 and without a word"
+
+start second --listen "127.0.0.1:$port" --memory 64K
+report $? "the port is free again at once"
+ends INT 0
+report $? "SIGINT ends it with status 0"
+
+start third --listen "127.0.0.1:$port" --counters
+report $? "defaults are enough"
+ends HUP 0 && grep -q '^RX_FRAMES 0$' "$dir/third" && grep -q '^DATAGRAMS_TAKEN 0$' "$dir/third"
+report $? "--counters prints counters at the end"
+
+start keys --listen 127.0.0.1:0 --memory 4K && ends KILL 137
+start keys2 --listen 127.0.0.1:0 --memory 4K && ends KILL 137
+one=$(sed -n 's/.*key=0x\([0-9a-f]*\) .*/\1/p' "$dir/keys")
+two=$(sed -n 's/.*key=0x\([0-9a-f]*\) .*/\1/p' "$dir/keys2")
+[ "${#one}" -eq 16 ] && [ "${#two}" -eq 16 ] && [ "$one" != "$two" ]
+report $? "keys are drawn anew"
+
+start json --listen 127.0.0.1:0 --json --counters && ends TERM 0 &&
+    /usr/bin/python3 -c 'import json, sys
+ready, counters = [json.loads(line) for line in sys.stdin]
+assert ready["event"] == "ready" and ready["bytes"] == 64 << 20 and ready["port"] > 0 and int(ready["key"], 16) > 0
+assert counters["event"] == "counters" and counters["RX_FRAMES"] == 0 and counters["MAIN_MEMORY_BYTES"] == 0
+' <"$dir/json" 2>"$dir/err"
+report $? "--json prints the same as JSON"
+
+echo "1..$tests"

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Tests of the soft device, of netdam-node, and of the demonstration.
+
+NODE_TESTS := soft_test garbage_test threads_test
+NODE_TEST_BINARIES := $(NODE_TESTS:%=$(O)/tests/node/%)
+
+SOURCES += tests/node/rig.c $(NODE_TESTS:%=tests/node/%.c)
+
+$(O)/tests/node/%.o: tests/node/%.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -pthread -Ifirmware/include -Isim -Itests/node -c -o $@ $<
+
+$(NODE_TEST_BINARIES): %: %.o $(O)/tests/node/rig.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
+	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ -lcmocka
+
+.SECONDARY: $(NODE_TEST_BINARIES:%=%.o)
+
+-include $(NODE_TEST_BINARIES:%=%.d) $(O)/tests/node/rig.d
+
+$(O)/tests/node/soft_test $(O)/tests/node/garbage_test: | $(O)/sim/netdam-node
+tests/node/node_test.sh: $(O)/sim/netdam-node
+
+CHECKS += $(NODE_TEST_BINARIES) tests/node/node_test.sh

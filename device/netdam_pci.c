@@ -108,13 +108,17 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
         !netdam_image_load(&s->image, s->firmware, &s->config, netdam_name(s), errp)) {
         return;
     }
-    if (!netdam_irq_init(s, errp)) {
+    /* It has its place before MSI-X takes the next free one. */
+    if (pcie_endpoint_cap_init(pci, NETDAM_PCIE_CAP) < 0) {
         netdam_image_unload(&s->image);
+        error_setg(errp, "netdam: no room for the PCI Express capability");
         return;
     }
-    pci_config_set_interrupt_pin(pci->config, 0);
-    if (pcie_endpoint_cap_init(pci, NETDAM_PCIE_CAP) > 0) {
-        pcie_cap_flr_init(pci);
+    pcie_cap_flr_init(pci);
+    if (!netdam_irq_init(s, errp)) {
+        pcie_cap_exit(pci);
+        netdam_image_unload(&s->image);
+        return;
     }
 
     memory_region_init_io(&s->registers, OBJECT(s), &netdam_registers_ops, s, "netdam-registers", NETDAM_BAR0_BYTES);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A QEMU process under test: started, spoken to by the qtest protocol and a monitor, and always ended. */
+#ifndef NETDAM_TEST_MACHINE_H
+#define NETDAM_TEST_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MACHINE_LINE 4096
+
+/* A stream that is read line by line. */
+struct machine_stream {
+    int fd;
+    size_t fill;
+    char buffer[MACHINE_LINE];
+};
+
+struct machine {
+    pid_t pid;
+    char directory[64]; /* of its own, removed at the end */
+    struct machine_stream qtest;
+    struct machine_stream monitor;
+};
+
+/* What to add to the command line that every machine has: q35 without default devices. */
+#define MACHINE_ARGUMENTS_MAX 48
+
+/*
+ * Makes the machine's directory, so that arguments may name files in it. Then start it with the arguments, which end
+ * with NULL. Failures fail the test; machine_stop must be called in any case.
+ */
+void machine_prepare(struct machine *m);
+void machine_start(struct machine *m, const char *const *arguments);
+void machine_stop(struct machine *m);
+/* Whether the process still lives. */
+bool machine_is_alive(struct machine *m);
+
+/* Starts a machine that is expected to give up; returns its exit status (-1: it did not end by itself) and its stderr. */
+int machine_run_to_end(struct machine *m, const char *const *arguments, char *output, size_t output_bytes);
+
+uint64_t machine_read(struct machine *m, uint64_t address, unsigned bytes);
+void machine_write(struct machine *m, uint64_t address, unsigned bytes, uint64_t value);
+uint32_t machine_in(struct machine *m, uint16_t port, unsigned bytes);
+void machine_out(struct machine *m, uint16_t port, unsigned bytes, uint32_t value);
+/* Lets the virtual clock, which otherwise stands still, go on. */
+void machine_step(struct machine *m, uint64_t ns);
+
+/* A human monitor command; the answer, without echo and prompt, is cut to fit. */
+void machine_monitor(struct machine *m, const char *command, char *answer, size_t answer_bytes);
+/* A property as a number. */
+uint64_t machine_property(struct machine *m, const char *path, const char *name);
+
+/* Joins strings into a newly allocated one that is freed by machine_stop of no machine: at exit. */
+const char *machine_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

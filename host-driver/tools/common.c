@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One-line errors, exit codes, numbers and names for the tools. */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "size.h"
+
+static pthread_mutex_t last_error_mutex = PTHREAD_MUTEX_INITIALIZER;
+static char last_error[256];
+
+int failed(const char *format, ...)
+{
+    va_list arguments;
+
+    fprintf(stderr, "%s: ", tool_name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return EXIT_FAILED;
+}
+
+int misused(const char *format, ...)
+{
+    va_list arguments;
+
+    fprintf(stderr, "%s: ", tool_name);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, " (see %s --help)\n", tool_name);
+    return EXIT_USAGE;
+}
+
+const char *result_text(int result)
+{
+    static _Thread_local char text[160];
+
+    if (result < 0) {
+        return strerror(-result);
+    }
+    if (!netdam_status_name((unsigned)result)) {
+        snprintf(text, sizeof(text), "undefined status 0x%02x", (unsigned)result);
+    } else {
+        snprintf(text, sizeof(text), "%s: %s", netdam_status_name((unsigned)result),
+                 netdam_status_text((unsigned)result));
+    }
+    return text;
+}
+
+void remember_error(void *opaque, enum netdam_log_level level, const char *line)
+{
+    (void)opaque;
+    if (level != NETDAM_LOG_ERROR) {
+        return;
+    }
+    pthread_mutex_lock(&last_error_mutex);
+    snprintf(last_error, sizeof(last_error), "%s", line);
+    pthread_mutex_unlock(&last_error_mutex);
+}
+
+const char *remembered_error(void)
+{
+    static char copy[sizeof(last_error)];
+
+    pthread_mutex_lock(&last_error_mutex);
+    memcpy(copy, last_error, sizeof(copy));
+    pthread_mutex_unlock(&last_error_mutex);
+    return copy;
+}
+
+bool parse_size(const char *text, uint64_t *value)
+{
+    return ndlib_parse_size(text, value);
+}
+
+static bool parse_float(const char *text, unsigned type, uint64_t *bits)
+{
+    char *end;
+
+    errno = 0;
+    if (type == NETDAM_TYPE_F32) {
+        float value = strtof(text, &end);
+        uint32_t word;
+
+        memcpy(&word, &value, sizeof(word));
+        *bits = word;
+    } else if (type == NETDAM_TYPE_F64) {
+        double value = strtod(text, &end);
+
+        memcpy(bits, &value, sizeof(*bits));
+    } else {
+        return false;
+    }
+    return end != text && *end == '\0' && errno == 0;
+}
+
+bool parse_value(const char *text, unsigned type, uint64_t *bits)
+{
+    unsigned width = 8 * netdam_type_bytes(type);
+    uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+    char *end;
+
+    if (width == 0 || isspace((unsigned char)text[0])) {
+        return false;
+    }
+    if (netdam_type_class_of(type) == NETDAM_TYPE_CLASS_FLOAT) {
+        return parse_float(text, type, bits);
+    }
+    errno = 0;
+    if (text[0] == '-') {
+        long long value = strtoll(text, &end, 0);
+        long long least = width == 64 ? INT64_MIN : -(INT64_C(1) << (width - 1));
+
+        if (netdam_type_class_of(type) != NETDAM_TYPE_CLASS_SIGNED || value < least) {
+            return false;
+        }
+        *bits = (uint64_t)value & mask;
+    } else {
+        unsigned long long value = strtoull(text, &end, 0);
+        uint64_t largest = netdam_type_class_of(type) == NETDAM_TYPE_CLASS_SIGNED ? mask >> 1 : mask;
+
+        if (value > largest) {
+            return false;
+        }
+        *bits = value;
+    }
+    return end != text && *end == '\0' && errno == 0;
+}
+
+void print_lower(const char *name)
+{
+    for (; *name; name++) {
+        putchar(tolower((unsigned char)*name));
+    }
+}

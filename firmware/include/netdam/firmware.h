@@ -152,7 +152,10 @@ struct netdam_fw_ops {
                   uint64_t now_ns);
     /* Completes everything outstanding as FLUSHED. The state may then be started again or thrown away. */
     void (*stop)(void *state, uint64_t now_ns);
-    /* One Ethernet frame. It is not changed and not kept. It must not change during the call. */
+    /*
+     * One Ethernet frame. It is not changed and not kept. It must not change during the call. Answers are sent within
+     * the call; what an answer makes possible is done by the next run, which is due after each batch of frames.
+     */
     void (*receive)(void *state, const uint8_t *frame, size_t bytes, uint64_t now_ns);
     /* Timers, rings, and sending, for about `budget_bytes` of payload. */
     void (*run)(void *state, uint64_t now_ns, uint64_t budget_bytes, struct netdam_fw_run_result *result);

@@ -25,7 +25,7 @@
  *           wakes the device for that pair; reads yield 0
  *
  * Registers are little-endian and are accessed with their whole width, naturally aligned; 8-byte registers also as two
- * 4-byte halves, low half first for those that count. Any other access is counted (REGISTER_ERRORS), reads as all ones
+ * 4-byte halves, each as it is at that moment. Any other access is counted (REGISTER_ERRORS), reads as all ones
  * and changes nothing.
  */
 #define NETDAM_PAGE_IDENTITY  0x0000u

@@ -22,7 +22,8 @@
  * sleeps. The device, after storing `producer` and a full fence, raises the ring's interrupt once for each new value of
  * `arm` that it sees.
  *
- * The device takes a descriptor only when a place in the CQ is free for its completion. An index that claims more
+ * The device takes a descriptor only when a place in the CQ is free for its completion. Software should not post more
+ * than the CQ has room for: a descriptor that waits for that is looked at again only after a millisecond. An index that claims more
  * entries than the ring has puts the queue pair into the error state: everything outstanding is flushed, nothing more is
  * taken, and QUEUE_QUERY tells.
  */

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The image's entry: configuration, state, and the calls that the platform makes. */
+#include "ndfw.h"
+
+#define MS UINT64_C(1000000)
+
+/* Descriptors of one queue pair before the next has its turn. */
+#define TURN_DESCRIPTORS 16u
+/* How soon a pair is looked at again whose software leaves no room for completions. */
+#define STARVED_NS MS
+
+void ndfw_log(struct ndfw *fw, enum netdam_fw_log_level level, const char *text, uint64_t a, uint64_t b)
+{
+    if (fw->platform.log != NULL) {
+        fw->platform.log(fw->platform.opaque, level, text, a, b);
+    }
+}
+
+void ndfw_trace(struct ndfw *fw, enum netdam_fw_trace event, uint64_t a, uint64_t b, uint64_t c)
+{
+    if (fw->platform.trace != NULL) {
+        fw->platform.trace(fw->platform.opaque, event, a, b, c);
+    }
+}
+
+uint64_t ndfw_random(struct ndfw *fw)
+{
+    uint64_t value = 0;
+
+    fw->platform.entropy(fw->platform.opaque, &value, sizeof(value));
+    return value;
+}
+
+#define DEFAULT(field, value)                                                                                          \
+    do {                                                                                                               \
+        if (config->field == 0) {                                                                                      \
+            config->field = (value);                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static void fill_defaults(struct netdam_fw_config *config)
+{
+    DEFAULT(udp_port, NETDAM_UDP_PORT);
+    DEFAULT(ipv4_prefix, 24);
+    DEFAULT(mtu, NETDAM_MTU_MIN);
+    DEFAULT(queue_pairs, 16);
+    DEFAULT(regions, 64);
+    DEFAULT(peers, 64);
+    DEFAULT(neighbours, 64);
+    DEFAULT(operations, 1024);
+    DEFAULT(lanes, 4096);
+    DEFAULT(lane_windows, 256);
+    DEFAULT(window, 256);
+    DEFAULT(retries, 10);
+    DEFAULT(rto_initial_ns, 50 * MS);
+    DEFAULT(rto_min_ns, 10 * MS);
+    DEFAULT(rto_max_ns, 1000 * MS);
+    DEFAULT(confirm_idle_ns, 100 * MS);
+    DEFAULT(lane_give_up_ns, 60000 * MS);
+    DEFAULT(generation_interval_ns, 1000 * MS);
+    DEFAULT(refusal_interval_ns, 10000);
+    DEFAULT(refusal_burst, 256);
+    DEFAULT(first_number, 1);
+}
+
+/* Returns the name of a field that no device could have, or NULL. */
+static const char *check_config(const struct netdam_fw_config *config)
+{
+#define CHECK(condition, field)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            return field;                                                                                              \
+        }                                                                                                              \
+    } while (0)
+    CHECK(config->abi_version == NETDAM_FW_ABI_VERSION, "abi_version");
+    CHECK(config->memory != NULL && (uintptr_t)config->memory % 4096 == 0, "memory");
+    CHECK(config->memory_bytes != 0 && config->memory_bytes % 4096 == 0, "memory_bytes");
+    CHECK(config->memory_bytes <= UINT64_C(1) << 56, "memory_bytes");
+    CHECK((config->mac[0] & 1) == 0, "mac");
+    CHECK(config->ipv4_prefix <= 32, "ipv4_prefix");
+    CHECK(config->mtu >= NETDAM_MTU_MIN && config->mtu <= NETDAM_MTU_MAX, "mtu");
+    CHECK(config->queue_pairs <= NETDAM_QUEUE_PAIRS_MAX, "queue_pairs");
+    CHECK(config->regions <= 1u << 16, "regions");
+    CHECK(config->peers <= 1u << 16, "peers");
+    CHECK(config->neighbours <= 1u << 16, "neighbours");
+    CHECK(config->operations <= 1u << 20, "operations");
+    CHECK(config->lanes <= 1u << 24, "lanes");
+    CHECK(config->lane_windows < 1u << 16, "lane_windows");
+    CHECK(config->window <= NETDAM_WINDOW_MAX && (config->window & (config->window - 1)) == 0, "window");
+    CHECK(config->retries <= 1000, "retries");
+    CHECK(config->rto_min_ns <= config->rto_max_ns, "rto_max_ns");
+    CHECK(config->rto_max_ns <= UINT64_C(1) << 48, "rto_max_ns");
+    CHECK(config->rto_initial_ns <= UINT64_C(1) << 48, "rto_initial_ns");
+    CHECK(config->first_number < NETDAM_NUMBER_MAX, "first_number");
+    CHECK(config->function_index == 0, "function_index");
+#undef CHECK
+    return NULL;
+}
+
+/* Hands out parts of the state block, each on a cache line of its own; with a NULL base it only counts. */
+struct arena {
+    uint8_t *base;
+    size_t used;
+};
+
+static void *take(struct arena *arena, size_t bytes)
+{
+    void *part = arena->base == NULL ? NULL : arena->base + arena->used;
+
+    arena->used += (bytes + 63) & ~(size_t)63;
+    return part;
+}
+
+static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw_config *config)
+{
+    struct ndfw scratch;
+    struct ndfw_flight *flights;
+
+    if (fw == NULL) {
+        fw = &scratch;
+    }
+    (void)take(arena, sizeof(struct ndfw));
+    fw->regions = take(arena, config->regions * sizeof(fw->regions[0]));
+    fw->region_by_key.mask = ndfw_map_slots(config->regions) - 1;
+    fw->region_by_key.slots = take(arena, ((size_t)fw->region_by_key.mask + 1) * sizeof(uint32_t));
+    fw->queues = take(arena, config->queue_pairs * sizeof(fw->queues[0]));
+    fw->peers = take(arena, config->peers * sizeof(fw->peers[0]));
+    fw->peer_by_context.mask = ndfw_map_slots(config->peers) - 1;
+    fw->peer_by_context.slots = take(arena, ((size_t)fw->peer_by_context.mask + 1) * sizeof(uint32_t));
+    flights = take(arena, (size_t)config->peers * 2 * config->window * sizeof(flights[0]));
+    fw->operations = take(arena, config->operations * sizeof(fw->operations[0]));
+    fw->neighbours = take(arena, config->neighbours * sizeof(fw->neighbours[0]));
+    fw->lane_mask = ndfw_map_slots(config->lanes) - 1;
+    fw->lanes = take(arena, ((size_t)fw->lane_mask + 1) * sizeof(fw->lanes[0]));
+    fw->windows = take(arena, config->lane_windows * sizeof(fw->windows[0]));
+    fw->loopback = take(arena, (size_t)NDFW_LOOPBACK_SLOTS * NDFW_FRAME_MAX);
+    for (uint32_t i = 0; arena->base != NULL && i < config->peers; i++) {
+        fw->peers[i].lane.flights = flights + (size_t)i * 2 * config->window;
+        fw->peers[i].laneless.flights = fw->peers[i].lane.flights + config->window;
+    }
+}
+
+static size_t op_state_bytes(const struct netdam_fw_config *config, const char **error)
+{
+    struct netdam_fw_config filled = *config;
+    struct arena arena = {NULL, 0};
+    const char *wrong;
+
+    fill_defaults(&filled);
+    wrong = check_config(&filled);
+    if (wrong != NULL) {
+        if (error != NULL) {
+            *error = wrong;
+        }
+        return 0;
+    }
+    lay_out(NULL, &arena, &filled);
+    return arena.used;
+}
+
+static void op_start(void *state, const struct netdam_fw_config *config, const struct netdam_fw_platform *platform,
+                     uint64_t now_ns)
+{
+    struct ndfw *fw = state;
+    struct arena arena = {state, 0};
+
+    memset(fw, 0, sizeof(*fw));
+    fw->config = *config;
+    fill_defaults(&fw->config);
+    fw->platform = *platform;
+    fw->now_ns = now_ns;
+    lay_out(fw, &arena, &fw->config);
+    memset(fw->regions, 0, fw->config.regions * sizeof(fw->regions[0]));
+    memset(fw->queues, 0, fw->config.queue_pairs * sizeof(fw->queues[0]));
+    memset(fw->neighbours, 0, fw->config.neighbours * sizeof(fw->neighbours[0]));
+    for (uint32_t i = 0; i < fw->config.peers; i++) {
+        fw->peers[i].in_use = false;
+    }
+    for (uint32_t i = 0; i < fw->config.operations; i++) {
+        fw->operations[i].in_use = false;
+        fw->operations[i].next = i + 1 < fw->config.operations ? i + 1 : NDFW_NONE;
+    }
+    ndfw_map_clear(&fw->region_by_key);
+    ndfw_map_clear(&fw->peer_by_context);
+    ndfw_crc32c_prepare(fw);
+    ndfw_lane_start(fw);
+}
+
+static void op_stop(void *state, uint64_t now_ns)
+{
+    struct ndfw *fw = state;
+
+    fw->now_ns = now_ns;
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE) {
+            ndfw_queue_flush(fw, i, true);
+        }
+    }
+    /* Once, and without waiting: it spares the nodes from keeping, and then giving up, what nobody will ask for. */
+    for (uint32_t i = 0; i < fw->config.peers; i++) {
+        struct ndfw_peer *peer = &fw->peers[i];
+
+        if (peer->in_use && peer->resolved && peer->generation != 0 && peer->confirmed != peer->lane.floor) {
+            (void)ndfw_send_confirm(fw, peer);
+        }
+    }
+    ndfw_queue_signal(fw);
+}
+
+static void op_receive(void *state, const uint8_t *frame, size_t bytes, uint64_t now_ns)
+{
+    struct ndfw *fw = state;
+
+    fw->now_ns = now_ns;
+    ndfw_count(fw, NETDAM_COUNTER_RX_FRAMES, 1);
+    ndfw_count(fw, NETDAM_COUNTER_RX_BYTES, bytes);
+    ndfw_net_receive(fw, frame, bytes);
+    ndfw_queue_signal(fw);
+}
+
+/* Frames to this node itself. */
+static void drain_loopback(struct ndfw *fw)
+{
+    fw->draining = true;
+    while (fw->loopback_head != fw->loopback_tail) {
+        uint32_t slot = fw->loopback_head % NDFW_LOOPBACK_SLOTS;
+
+        ndfw_net_receive(fw, fw->loopback + (size_t)slot * NDFW_FRAME_MAX, fw->loopback_bytes[slot]);
+        fw->loopback_head++;
+    }
+    fw->draining = false;
+}
+
+static bool take_descriptors(struct ndfw *fw)
+{
+    bool more = false;
+
+    for (uint32_t n = 0; n < fw->config.queue_pairs; n++) {
+        uint32_t index = (fw->next_queue + n) % fw->config.queue_pairs;
+
+        if (fw->queues[index].state == NETDAM_QUEUE_STATE_READY) {
+            more |= ndfw_queue_take(fw, index, TURN_DESCRIPTORS) == TURN_DESCRIPTORS;
+        }
+    }
+    fw->next_queue = (fw->next_queue + 1) % fw->config.queue_pairs;
+    return more;
+}
+
+/* Returns false if the port is full. */
+static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
+{
+    for (uint32_t n = 0; n < fw->config.peers; n++) {
+        uint32_t index = (fw->next_peer + n) % fw->config.peers;
+        struct ndfw_peer *peer = &fw->peers[index];
+
+        if (!peer->in_use) {
+            continue;
+        }
+        ndfw_peer_timer(fw, peer);
+        if (peer->in_use && !ndfw_peer_pump(fw, peer, budget_end, more) && fw->port_full) {
+            fw->next_peer = index;
+            return false;
+        }
+    }
+    fw->next_peer = (fw->next_peer + 1) % fw->config.peers;
+    return true;
+}
+
+static uint64_t next_deadline(const struct ndfw *fw)
+{
+    uint64_t next = ndfw_lane_next_ns(fw);
+
+    for (uint32_t i = 0; i < fw->config.peers; i++) {
+        if (fw->peers[i].in_use && ndfw_peer_next_ns(&fw->peers[i]) < next) {
+            next = ndfw_peer_next_ns(&fw->peers[i]);
+        }
+    }
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        if (fw->queues[i].starved && fw->now_ns + STARVED_NS < next) {
+            next = fw->now_ns + STARVED_NS;
+        }
+    }
+    return next;
+}
+
+static void op_run(void *state, uint64_t now_ns, uint64_t budget_bytes, struct netdam_fw_run_result *result)
+{
+    struct ndfw *fw = state;
+    bool more;
+
+    fw->now_ns = now_ns;
+    fw->work_bytes = 0;
+    fw->port_full = false;
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE) {
+            ndfw_queue_set_flags(fw, i, 0);
+        }
+    }
+    ndfw_lane_timer(fw);
+    do {
+        drain_loopback(fw);
+        more = take_descriptors(fw);
+        if (!pump_peers(fw, budget_bytes, &more)) {
+            break;
+        }
+        more |= fw->loopback_head != fw->loopback_tail;
+    } while (more && fw->work_bytes < budget_bytes);
+    ndfw_queue_signal(fw);
+    result->next_ns = next_deadline(fw);
+    result->work_bytes = fw->work_bytes;
+    result->port_full = fw->port_full;
+    result->more = more || fw->port_full;
+    if (fw->port_full && result->next_ns < now_ns + MS) {
+        result->next_ns = now_ns + MS; /* what is due waits for the port */
+    }
+}
+
+static bool op_prepare_sleep(void *state)
+{
+    struct ndfw *fw = state;
+
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE) {
+            ndfw_queue_set_flags(fw, i, NETDAM_RING_NEED_WAKEUP);
+        }
+    }
+    /* Orders the stores of the flags before the loads of the producer indices; software does the opposite. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        if (ndfw_queue_could_take(fw, i)) {
+            return false;
+        }
+    }
+    return fw->loopback_head == fw->loopback_tail;
+}
+
+static uint64_t op_register_read(void *state, uint32_t offset, unsigned bytes)
+{
+    return ndfw_register_read(state, offset, bytes);
+}
+
+static unsigned op_register_write(void *state, uint32_t offset, unsigned bytes, uint64_t value, uint64_t now_ns)
+{
+    struct ndfw *fw = state;
+
+    fw->now_ns = now_ns;
+    return ndfw_register_write(fw, offset, bytes, value);
+}
+
+static const struct netdam_fw_ops ops = {
+    .abi_version = NETDAM_FW_ABI_VERSION,
+    .ops_bytes = sizeof(struct netdam_fw_ops),
+    .firmware_version = NDFW_VERSION,
+    .name = "ndfw",
+    .state_bytes = op_state_bytes,
+    .start = op_start,
+    .stop = op_stop,
+    .receive = op_receive,
+    .run = op_run,
+    .prepare_sleep = op_prepare_sleep,
+    .register_read = op_register_read,
+    .register_write = op_register_write,
+};
+
+__attribute__((visibility("default"))) const struct netdam_fw_ops *netdam_fw_entry(void)
+{
+    return &ops;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* On-board memory: the one funnel for every access, copies with single-copy atomic elements, regions. */
+#include "ndfw.h"
+
+uint8_t *ndfw_memory(struct ndfw *fw, uint64_t offset, uint64_t bytes, enum netdam_fw_access access)
+{
+    if (bytes > fw->config.memory_bytes || offset > fw->config.memory_bytes - bytes) {
+        return NULL;
+    }
+    if (fw->platform.memory_access != NULL) {
+        fw->platform.memory_access(fw->platform.opaque, offset, bytes, access);
+    }
+    return fw->config.memory + offset;
+}
+
+/* The largest power of two up to 8 that divides the address and does not exceed what is left. */
+static unsigned piece(uintptr_t address, size_t left)
+{
+    unsigned bytes = 8;
+
+    while (bytes > left || (address & (bytes - 1)) != 0) {
+        bytes >>= 1;
+    }
+    return bytes;
+}
+
+uint64_t ndfw_element_load(const uint8_t *memory, unsigned bytes)
+{
+    switch (bytes) {
+    case 1:
+        return __atomic_load_n(memory, __ATOMIC_RELAXED);
+    case 2:
+        return __atomic_load_n((const uint16_t *)(const void *)memory, __ATOMIC_RELAXED);
+    case 4:
+        return __atomic_load_n((const uint32_t *)(const void *)memory, __ATOMIC_RELAXED);
+    default:
+        return __atomic_load_n((const uint64_t *)(const void *)memory, __ATOMIC_RELAXED);
+    }
+}
+
+void ndfw_element_store(uint8_t *memory, unsigned bytes, uint64_t value)
+{
+    switch (bytes) {
+    case 1:
+        __atomic_store_n(memory, (uint8_t)value, __ATOMIC_RELAXED);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)(void *)memory, (uint16_t)value, __ATOMIC_RELAXED);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)(void *)memory, (uint32_t)value, __ATOMIC_RELAXED);
+        break;
+    default:
+        __atomic_store_n((uint64_t *)(void *)memory, value, __ATOMIC_RELAXED);
+        break;
+    }
+}
+
+/* Into on-board memory: whatever naturally aligned element a CPU loads there, it sees whole. */
+void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    while (bytes > 0) {
+        unsigned step = piece((uintptr_t)to, bytes);
+
+        if (step == 8) {
+            size_t words = bytes / 8;
+            uint64_t *words_to = (uint64_t *)(void *)to;
+
+            for (size_t i = 0; i < words; i++) {
+                uint64_t word;
+
+                memcpy(&word, from + i * 8, 8);
+                __atomic_store_n(&words_to[i], word, __ATOMIC_RELAXED);
+            }
+            to += words * 8;
+            from += words * 8;
+            bytes -= words * 8;
+        } else {
+            uint64_t value = 0;
+
+            memcpy(&value, from, step);
+            ndfw_element_store(to, step, value);
+            to += step;
+            from += step;
+            bytes -= step;
+        }
+    }
+}
+
+/* Out of on-board memory, likewise. */
+void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    while (bytes > 0) {
+        unsigned step = piece((uintptr_t)from, bytes);
+
+        if (step == 8) {
+            size_t words = bytes / 8;
+            const uint64_t *words_from = (const uint64_t *)(const void *)from;
+
+            for (size_t i = 0; i < words; i++) {
+                uint64_t word = __atomic_load_n(&words_from[i], __ATOMIC_RELAXED);
+
+                memcpy(to + i * 8, &word, 8);
+            }
+            to += words * 8;
+            from += words * 8;
+            bytes -= words * 8;
+        } else {
+            uint64_t value = ndfw_element_load(from, step);
+
+            memcpy(to, &value, step);
+            to += step;
+            from += step;
+            bytes -= step;
+        }
+    }
+}
+
+uint32_t ndfw_region_access(struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes, uint32_t permission,
+                            uint64_t *offset)
+{
+    const struct ndfw_region *region = NULL;
+
+    for (uint32_t at = ndfw_map_first(&fw->region_by_key, key); fw->region_by_key.slots[at] != 0;
+         at = (at + 1) & fw->region_by_key.mask) {
+        const struct ndfw_region *candidate = &fw->regions[fw->region_by_key.slots[at] - 1];
+
+        if (candidate->key == key) {
+            region = candidate;
+            break;
+        }
+    }
+    if (region == NULL) {
+        return NETDAM_STATUS_BAD_KEY;
+    }
+    if (bytes > region->length || address > region->length - bytes) {
+        return NETDAM_STATUS_BAD_RANGE;
+    }
+    if ((region->permissions & permission) != permission) {
+        return NETDAM_STATUS_NO_PERMISSION;
+    }
+    *offset = region->base + address;
+    return NETDAM_STATUS_OK;
+}
+
+enum netdam_status ndfw_local_access(const struct ndfw *fw, uint32_t region, uint32_t serial, uint64_t address,
+                                     uint64_t bytes, uint32_t permission, uint64_t *offset)
+{
+    const struct ndfw_region *local;
+
+    if (region >= fw->config.regions || !fw->regions[region].in_use || fw->regions[region].serial != serial) {
+        return NETDAM_STATUS_LOCAL_REGION;
+    }
+    local = &fw->regions[region];
+    if (bytes > local->length || address > local->length - bytes) {
+        return NETDAM_STATUS_LOCAL_RANGE;
+    }
+    if ((local->permissions & permission) != permission) {
+        return NETDAM_STATUS_LOCAL_PERMISSION;
+    }
+    *offset = local->base + address;
+    return NETDAM_STATUS_OK;
+}

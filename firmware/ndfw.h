@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The firmware's state: one block, no variables anywhere else, and what the modules offer one another. */
+#ifndef NDFW_H
+#define NDFW_H
+
+#include "netdam/admin.h"
+#include "netdam/firmware.h"
+#include "netdam/isa.h"
+#include "netdam/regs.h"
+#include "netdam/ring.h"
+#include "netdam/status.h"
+#include "netdam/wire.h"
+
+#ifndef NDFW_VERSION
+#define NDFW_VERSION 0x00000001u
+#endif
+
+/* The only functions of a C library that the firmware may need; compilers emit calls to them by themselves. */
+void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
+void *memset(void *to, int value, size_t bytes);
+int memcmp(const void *a, const void *b, size_t bytes);
+
+#define NDFW_FRAME_MAX      (NETDAM_ETHERNET_BYTES + NETDAM_MTU_MAX)
+#define NDFW_LENGTH_MAX     (UINT32_C(1) << 30)
+#define NDFW_LOOPBACK_SLOTS 16u
+#define NDFW_NONE           UINT32_MAX
+
+/* A place on the network. IPv4 addresses fill the first four bytes. */
+struct ndfw_endpoint {
+    uint8_t family; /* 4 or 6 */
+    uint8_t address[16];
+    uint16_t port;
+    uint8_t mac[6];
+};
+
+/* Hash map from a random 64-bit id to an index: open addressing, rebuilt whenever something is taken out. */
+struct ndfw_map {
+    uint32_t *slots; /* index + 1, or 0 */
+    uint32_t mask;
+};
+
+struct ndfw_region {
+    uint64_t base;
+    uint64_t length;
+    uint64_t key;
+    uint32_t permissions;
+    uint32_t serial; /* counts the uses of this entry: a request remembers which one it meant */
+    bool in_use;
+};
+
+struct ndfw_queue {
+    uint64_t sq;
+    uint64_t cq;
+    uint32_t sq_entries;
+    uint32_t cq_entries;
+    uint32_t sq_consumer;
+    uint32_t cq_producer;
+    uint32_t outstanding; /* descriptors taken and not completed: each has its place in the CQ */
+    uint32_t last_arm;
+    uint16_t vector;
+    uint8_t state; /* enum netdam_queue_state */
+    bool completed; /* a completion was stored since the interrupt was last considered */
+    bool starved;   /* the next descriptor waits for room in the CQ */
+};
+
+/* A descriptor under way. */
+struct ndfw_operation {
+    struct netdam_descriptor descriptor;
+    uint64_t result;
+    uint32_t queue;
+    uint32_t peer;
+    uint32_t region_serial;
+    uint32_t next;        /* in the free list or in the peer's list of those with packets to send */
+    uint32_t next_offset; /* first byte not yet sent */
+    uint32_t done_bytes;
+    uint32_t flights; /* packets sent and not finished */
+    uint8_t status;
+    uint8_t hop;   /* the one that refused */
+    bool listed;   /* in the peer's list */
+    bool all_sent; /* or given up: nothing more will be sent for the first time */
+    bool in_use;
+};
+
+enum ndfw_flight_state {
+    NDFW_FLIGHT_FINISHED = 0,
+    NDFW_FLIGHT_SENT,
+    NDFW_FLIGHT_AGAIN, /* to be sent again as soon as possible */
+};
+
+/* One packet that was sent and is not finished. */
+struct ndfw_flight {
+    uint64_t sent_ns;
+    uint32_t operation;
+    uint32_t offset;
+    uint32_t length;
+    uint16_t tries; /* repetitions so far */
+    uint8_t state;  /* enum ndfw_flight_state */
+};
+
+/* Numbers of one kind towards one peer: those of the lane, or those of requests without lane. */
+struct ndfw_sequence {
+    struct ndfw_flight *flights; /* by number modulo the window */
+    uint64_t floor;              /* oldest unfinished number, or next */
+    uint64_t next;               /* first number not used */
+    uint64_t deadline_ns;        /* no flight expires before */
+    uint32_t again;              /* flights in state AGAIN */
+    uint32_t flying;             /* flights not finished */
+};
+
+/* A requester context towards one node. */
+struct ndfw_peer {
+    struct ndfw_endpoint endpoint;
+    struct ndfw_sequence lane;
+    struct ndfw_sequence laneless;
+    uint64_t context;
+    uint64_t generation;
+    uint64_t srtt_ns; /* 0: nothing measured */
+    uint64_t rttvar_ns;
+    uint64_t recovery_ns; /* losses of packets sent before this have been answered for */
+    uint64_t control_deadline_ns; /* CONFIRM or ARP request: to be sent (again) then */
+    uint64_t confirmed;   /* floor that the node has acknowledged */
+    uint32_t window;      /* congestion window in packets */
+    uint32_t window_credit;
+    uint32_t list_head; /* operations with packets to send */
+    uint32_t list_tail;
+    uint32_t payload_max;
+    uint16_t control_tries;
+    bool in_use;
+    bool closing;  /* only waits for its last floor to be confirmed */
+    bool resolved; /* endpoint.mac is valid */
+};
+
+enum ndfw_neighbour_state {
+    NDFW_NEIGHBOUR_FREE = 0,
+    NDFW_NEIGHBOUR_LEARNT,
+    NDFW_NEIGHBOUR_STATIC,
+};
+
+struct ndfw_neighbour {
+    uint8_t family;
+    uint8_t address[16];
+    uint8_t mac[6];
+    uint8_t state; /* enum ndfw_neighbour_state */
+};
+
+/* Far-end state of a lane at rest: 24 bytes. */
+struct ndfw_lane {
+    uint64_t context;
+    uint64_t generation; /* 0: no lane in this place */
+    uint8_t floor[6];
+    uint16_t window; /* index + 1 of the lane's window while something is unfinished, else 0 */
+};
+NETDAM_ASSERT_SIZE(struct ndfw_lane, 24);
+
+/* Far-end state of a lane with something unfinished. Places are numbers modulo NETDAM_WINDOW_MAX. */
+struct ndfw_window {
+    uint64_t context;
+    uint64_t seen_ns; /* last request of this lane */
+    uint64_t above;   /* one more than the largest number consumed */
+    uint64_t bits[NETDAM_WINDOW_MAX / 64];
+    uint64_t values[NETDAM_WINDOW_MAX];
+    uint8_t statuses[NETDAM_WINDOW_MAX];
+    uint32_t next_free;
+    bool in_use;
+};
+
+struct ndfw {
+    struct netdam_fw_config config;
+    struct netdam_fw_platform platform;
+    uint64_t now_ns;
+    uint64_t counters[NETDAM_COUNTER_COUNT];
+    uint64_t generation;
+    uint64_t generation_next_ns; /* lanes are not forgotten before */
+    uint64_t give_up_check_ns;
+    uint64_t refusal_due_ns; /* when the refusals sent so far are paid for */
+    uint64_t work_bytes;
+    bool port_full;
+
+    uint64_t admin_args[NETDAM_ADMIN_ARGS];
+    uint64_t admin_results[NETDAM_ADMIN_RESULTS];
+    uint32_t admin_command;
+    uint32_t admin_status;
+
+    uint32_t crc_table[8][256];
+
+    struct ndfw_region *regions;
+    struct ndfw_map region_by_key;
+    struct ndfw_queue *queues;
+    struct ndfw_peer *peers;
+    struct ndfw_map peer_by_context;
+    struct ndfw_operation *operations;
+    uint32_t operation_free;
+    struct ndfw_neighbour *neighbours;
+
+    struct ndfw_lane *lanes;
+    uint32_t lane_mask;
+    uint32_t lane_count;
+    struct ndfw_window *windows;
+    uint32_t window_free;
+    uint32_t window_count;
+
+    uint8_t *loopback; /* NDFW_LOOPBACK_SLOTS frames */
+    uint32_t loopback_bytes[NDFW_LOOPBACK_SLOTS];
+    uint32_t loopback_head;
+    uint32_t loopback_tail;
+    bool transmit_loopback; /* the frame begun goes there */
+    bool draining;          /* frames are being taken out of it */
+
+    uint32_t next_queue; /* where the next round over the rings starts */
+    uint32_t next_peer;
+};
+
+/* A NetDAM packet whose form has been checked; payload points into the frame. */
+struct ndfw_packet {
+    struct ndfw_endpoint from;
+    const uint8_t *payload;
+    uint64_t context;
+    uint64_t number;
+    uint64_t key;
+    uint64_t address;
+    uint64_t generation; /* RESPONSE: the answer's */
+    uint64_t echo;
+    uint64_t floor;
+    uint32_t payload_length;
+    uint32_t length;
+    uint16_t distance;
+    uint16_t flags;
+    uint8_t kind;
+    uint8_t status;
+    uint8_t opcode;
+    uint8_t operation;
+    uint8_t type;
+    uint8_t hop;
+    uint8_t segment_count;
+};
+
+/* crc32c.c */
+uint32_t ndfw_crc32c(const struct ndfw *fw, uint32_t crc, const uint8_t *data, size_t bytes);
+void ndfw_crc32c_prepare(struct ndfw *fw);
+/* Copies out of on-board memory (8-byte loads where aligned) and returns the CRC32C of what was copied. */
+uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint8_t *to, const uint8_t *from, size_t bytes);
+
+/* memory.c */
+uint8_t *ndfw_memory(struct ndfw *fw, uint64_t offset, uint64_t bytes, enum netdam_fw_access access);
+void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes);
+void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes);
+uint32_t ndfw_region_access(struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes, uint32_t permission,
+                            uint64_t *offset);
+enum netdam_status ndfw_local_access(const struct ndfw *fw, uint32_t region, uint32_t serial, uint64_t address,
+                                     uint64_t bytes, uint32_t permission, uint64_t *offset);
+
+/* map.c */
+uint32_t ndfw_map_slots(uint32_t entries);
+void ndfw_map_clear(struct ndfw_map *map);
+void ndfw_map_insert(struct ndfw_map *map, uint64_t id, uint32_t index);
+/* First candidate place of an id; the caller compares, and goes on to the next place until an empty one. */
+uint32_t ndfw_map_first(const struct ndfw_map *map, uint64_t id);
+
+/* alu.c */
+bool ndfw_alu_executes(unsigned operation, unsigned type);
+/* memory[i] = memory[i] op operand[i]; memory is aligned to the element, operand need not be. */
+void ndfw_alu_reduce(uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation, unsigned type);
+uint64_t ndfw_element_load(const uint8_t *memory, unsigned bytes);
+void ndfw_element_store(uint8_t *memory, unsigned bytes, uint64_t value);
+
+/* frame.c */
+enum ndfw_decoded {
+    NDFW_DECODED_OK,
+    NDFW_DECODED_REFUSE, /* packet->status says why; context, number and from are valid */
+    NDFW_DECODED_DROP,   /* *counter says why */
+};
+/* `datagram` is what follows the UDP header; from is filled by the caller. */
+enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
+                              enum netdam_counter *counter);
+/* What is not executed, or contradicts the instruction set: a status that depends on the packet alone. */
+enum netdam_status ndfw_check_instruction(const struct ndfw_packet *packet);
+/* Starts a frame with room for the payload and its CRC; returns where the NetDAM header goes, or NULL: port full. */
+uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
+void ndfw_frame_end(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
+/* Completes the checksums of a datagram with one segment or an answer. */
+void ndfw_seal(const struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes);
+uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length);
+uint8_t *ndfw_transmit_begin(struct ndfw *fw, bool loopback, size_t bytes);
+void ndfw_transmit_end(struct ndfw *fw, size_t bytes);
+
+/* net.c */
+void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes);
+bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
+bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint);
+void ndfw_net_solicit(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
+bool ndfw_net_set_neighbour(struct ndfw *fw, uint8_t family, const uint8_t *address, const uint8_t *mac, bool fixed);
+
+/* lane.c */
+enum ndfw_lane_verdict {
+    NDFW_LANE_EXECUTE,  /* the caller executes and calls ndfw_lane_consume */
+    NDFW_LANE_REPEATED, /* answered before: status and value are given */
+    NDFW_LANE_DROP,
+    NDFW_LANE_STALE,
+    NDFW_LANE_BUSY,
+};
+struct ndfw_lane_result {
+    uint64_t generation;
+    uint64_t floor;
+    uint64_t value;
+    uint8_t status;
+    struct ndfw_window *window;
+};
+enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet *packet,
+                                       struct ndfw_lane_result *result);
+void ndfw_lane_consume(struct ndfw_window *window, uint64_t number, uint8_t status, uint64_t value);
+enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_packet *packet,
+                                         struct ndfw_lane_result *result);
+/* True if `generation` proves that the requester has heard from this node and is not older than its epoch. */
+bool ndfw_lane_proves(const struct ndfw *fw, uint64_t context, uint64_t generation, uint64_t *right);
+void ndfw_lane_start(struct ndfw *fw);
+void ndfw_lane_timer(struct ndfw *fw);
+uint64_t ndfw_lane_next_ns(const struct ndfw *fw);
+
+/* responder.c */
+void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet);
+void ndfw_refuse(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status);
+
+/* peer.c: contexts, windows, timers */
+void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer);
+void ndfw_peer_renew(struct ndfw *fw, struct ndfw_peer *peer);
+void ndfw_peer_index(struct ndfw *fw);
+void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet);
+void ndfw_peer_timer(struct ndfw *fw, struct ndfw_peer *peer);
+uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer);
+void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer);
+void ndfw_peer_fail_waiting(struct ndfw *fw, struct ndfw_peer *peer, enum netdam_status status);
+void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence, uint64_t number,
+                        enum netdam_status status, uint8_t hop);
+struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number);
+uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, unsigned tries);
+bool ndfw_uses_lane(unsigned opcode);
+/* True if a number was the last: nothing is sent for the first time until the context has been renewed. */
+bool ndfw_peer_is_exhausted(const struct ndfw_peer *peer);
+
+/* requester.c: from operations to packets */
+/* Sends what the windows and the port allow; returns false if the port is full. */
+bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more);
+bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer);
+
+/* queue.c: rings */
+uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t queue, uint32_t most);
+bool ndfw_queue_could_take(struct ndfw *fw, uint32_t queue);
+void ndfw_queue_set_flags(struct ndfw *fw, uint32_t queue, uint32_t flags);
+void ndfw_queue_signal(struct ndfw *fw);
+void ndfw_queue_flush(struct ndfw *fw, uint32_t queue, bool with_ring);
+void ndfw_operation_list(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index);
+void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status status, uint8_t hop);
+void ndfw_operation_settle(struct ndfw *fw, uint32_t index);
+
+/* admin.c */
+uint64_t ndfw_register_read(struct ndfw *fw, uint32_t offset, unsigned bytes);
+unsigned ndfw_register_write(struct ndfw *fw, uint32_t offset, unsigned bytes, uint64_t value);
+
+/* firmware.c */
+void ndfw_log(struct ndfw *fw, enum netdam_fw_log_level level, const char *text, uint64_t a, uint64_t b);
+void ndfw_trace(struct ndfw *fw, enum netdam_fw_trace event, uint64_t a, uint64_t b, uint64_t c);
+uint64_t ndfw_random(struct ndfw *fw);
+
+static inline void ndfw_count(struct ndfw *fw, enum netdam_counter counter, uint64_t by)
+{
+    fw->counters[counter] += by;
+}
+
+#endif

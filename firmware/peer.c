@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requester contexts: numbers, windows, answers, time-outs, generations. */
+#include "ndfw.h"
+
+#define WINDOW_START 32u
+#define WINDOW_LEAST 4u
+
+bool ndfw_uses_lane(unsigned opcode)
+{
+    return (netdam_op_flags(opcode) & NETDAM_OPF_MODIFIES) != 0;
+}
+
+static struct ndfw_sequence *sequence_of(struct ndfw_peer *peer, unsigned opcode)
+{
+    return ndfw_uses_lane(opcode) ? &peer->lane : &peer->laneless;
+}
+
+struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number)
+{
+    return &sequence->flights[number & (fw->config.window - 1)];
+}
+
+static void start_sequence(const struct ndfw *fw, struct ndfw_sequence *sequence)
+{
+    memset(sequence->flights, 0, fw->config.window * sizeof(sequence->flights[0]));
+    sequence->floor = sequence->next = fw->config.first_number;
+    sequence->deadline_ns = NETDAM_FW_NEVER;
+    sequence->again = sequence->flying = 0;
+}
+
+/* A context id that no open peer has; numbers start anew with it. */
+void ndfw_peer_renew(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    peer->context = ndfw_random(fw);
+    start_sequence(fw, &peer->lane);
+    start_sequence(fw, &peer->laneless);
+    peer->confirmed = peer->lane.floor;
+    ndfw_peer_index(fw);
+}
+
+void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    peer->in_use = true;
+    peer->closing = false;
+    peer->generation = 0;
+    peer->srtt_ns = peer->rttvar_ns = peer->recovery_ns = 0;
+    peer->window = fw->config.window < WINDOW_START ? fw->config.window : WINDOW_START;
+    peer->window_credit = 0;
+    peer->control_tries = 0;
+    peer->control_deadline_ns = NETDAM_FW_NEVER;
+    peer->list_head = peer->list_tail = NDFW_NONE;
+    peer->payload_max = netdam_payload_max(
+        fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
+    peer->resolved = ndfw_net_resolve(fw, &peer->endpoint);
+    ndfw_peer_renew(fw, peer);
+}
+
+void ndfw_peer_index(struct ndfw *fw)
+{
+    ndfw_map_clear(&fw->peer_by_context);
+    for (uint32_t i = 0; i < fw->config.peers; i++) {
+        if (fw->peers[i].in_use) {
+            ndfw_map_insert(&fw->peer_by_context, fw->peers[i].context, i);
+        }
+    }
+}
+
+static struct ndfw_peer *find_peer(const struct ndfw *fw, uint64_t context)
+{
+    const struct ndfw_map *map = &fw->peer_by_context;
+
+    for (uint32_t at = ndfw_map_first(map, context); map->slots[at] != 0; at = (at + 1) & map->mask) {
+        struct ndfw_peer *peer = &fw->peers[map->slots[at] - 1];
+
+        if (peer->context == context) {
+            return peer;
+        }
+    }
+    return NULL;
+}
+
+uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, unsigned tries)
+{
+    uint64_t rto = peer->srtt_ns == 0 ? fw->config.rto_initial_ns : peer->srtt_ns + 4 * peer->rttvar_ns;
+
+    if (rto < fw->config.rto_min_ns) {
+        rto = fw->config.rto_min_ns;
+    }
+    while (tries-- > 0 && rto < fw->config.rto_max_ns) {
+        rto *= 2;
+    }
+    return rto < fw->config.rto_max_ns ? rto : fw->config.rto_max_ns;
+}
+
+/* Jacobson and Karels; only packets sent once are measured (Karn). */
+static void measure(struct ndfw_peer *peer, uint64_t rtt_ns)
+{
+    if (peer->srtt_ns == 0) {
+        peer->srtt_ns = rtt_ns + 1;
+        peer->rttvar_ns = rtt_ns / 2;
+    } else {
+        uint64_t error = rtt_ns > peer->srtt_ns ? rtt_ns - peer->srtt_ns : peer->srtt_ns - rtt_ns;
+
+        peer->rttvar_ns += error / 4;
+        peer->rttvar_ns -= peer->rttvar_ns / 4;
+        peer->srtt_ns += rtt_ns / 8 + 1;
+        peer->srtt_ns -= peer->srtt_ns / 8;
+    }
+}
+
+/* One packet more for each round trip without loss; half for each with. */
+static void grow_window(const struct ndfw *fw, struct ndfw_peer *peer)
+{
+    if (++peer->window_credit >= peer->window) {
+        peer->window_credit = 0;
+        peer->window += peer->window < fw->config.window;
+    }
+}
+
+static void shrink_window(const struct ndfw *fw, struct ndfw_peer *peer, uint64_t sent_ns)
+{
+    if (sent_ns < peer->recovery_ns) {
+        return;
+    }
+    peer->recovery_ns = fw->now_ns;
+    peer->window_credit = 0;
+    peer->window = peer->window / 2 > WINDOW_LEAST ? peer->window / 2 : WINDOW_LEAST;
+    if (peer->window > fw->config.window) {
+        peer->window = fw->config.window;
+    }
+}
+
+void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence, uint64_t number,
+                        enum netdam_status status, uint8_t hop)
+{
+    struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
+    uint32_t index = flight->operation;
+    struct ndfw_operation *operation = &fw->operations[index];
+
+    sequence->again -= flight->state == NDFW_FLIGHT_AGAIN;
+    flight->state = NDFW_FLIGHT_FINISHED;
+    sequence->flying--;
+    operation->flights--;
+    while (sequence->floor < sequence->next &&
+           ndfw_flight_at(fw, sequence, sequence->floor)->state == NDFW_FLIGHT_FINISHED) {
+        sequence->floor++;
+    }
+    if (sequence->flying == 0) {
+        sequence->deadline_ns = NETDAM_FW_NEVER;
+        if (sequence == &peer->lane && peer->generation != 0 && peer->control_deadline_ns == NETDAM_FW_NEVER) {
+            peer->control_tries = 0;
+            peer->control_deadline_ns = fw->now_ns + fw->config.confirm_idle_ns;
+        }
+    }
+    if (status == NETDAM_STATUS_OK) {
+        operation->done_bytes += flight->length;
+        ndfw_operation_settle(fw, index);
+    } else {
+        ndfw_operation_fail(fw, index, status, hop);
+    }
+}
+
+/* Ends every flight of a sequence that is under way. */
+static void finish_all(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence,
+                       enum netdam_status status)
+{
+    uint64_t end = sequence->next;
+
+    for (uint64_t number = sequence->floor; number < end; number++) {
+        if (ndfw_flight_at(fw, sequence, number)->state != NDFW_FLIGHT_FINISHED) {
+            ndfw_flight_finish(fw, peer, sequence, number, status, 0);
+        }
+    }
+}
+
+void ndfw_peer_fail_waiting(struct ndfw *fw, struct ndfw_peer *peer, enum netdam_status status)
+{
+    while (peer->list_head != NDFW_NONE) {
+        ndfw_operation_fail(fw, peer->list_head, status, 0);
+    }
+}
+
+static void release_if_closed(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    if (peer->closing && peer->confirmed == peer->lane.floor) {
+        peer->in_use = false;
+        ndfw_peer_index(fw);
+    }
+}
+
+/* The entry stays until the node has heard that nothing of this context is unfinished, or has not answered to that. */
+void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    finish_all(fw, peer, &peer->lane, NETDAM_STATUS_FLUSHED);
+    finish_all(fw, peer, &peer->laneless, NETDAM_STATUS_FLUSHED);
+    ndfw_peer_fail_waiting(fw, peer, NETDAM_STATUS_FLUSHED);
+    peer->closing = true;
+    peer->control_tries = 0;
+    peer->control_deadline_ns = fw->now_ns;
+    release_if_closed(fw, peer);
+}
+
+static void send_all_again(const struct ndfw *fw, struct ndfw_sequence *sequence)
+{
+    for (uint64_t number = sequence->floor; number < sequence->next; number++) {
+        struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
+
+        if (flight->state == NDFW_FLIGHT_SENT) {
+            flight->state = NDFW_FLIGHT_AGAIN;
+            sequence->again++;
+        }
+    }
+}
+
+/*
+ * STALE concerns the whole lane, and only if it echoes the generation that this context uses: any other is a late copy.
+ * Within an epoch nothing that was executed can have been forgotten, so everything goes out again under its old number.
+ * Across epochs that is not known, and somebody may have written in between: what was sent ends as UNKNOWN.
+ */
+static void receive_stale(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_packet *packet)
+{
+    uint64_t before = peer->generation;
+
+    if (packet->echo != before || packet->generation == 0 || packet->generation == before) {
+        ndfw_count(fw, NETDAM_COUNTER_RESPONSES_UNMATCHED, 1);
+        return;
+    }
+    ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
+    peer->generation = packet->generation;
+    peer->control_tries = 0;
+    peer->control_deadline_ns = NETDAM_FW_NEVER;
+    /* The node has no lane of this context under the old generation: nothing is left to confirm. */
+    peer->confirmed = peer->lane.floor;
+    if (before != 0 && netdam_generation_epoch(before) != netdam_generation_epoch(peer->generation)) {
+        finish_all(fw, peer, &peer->lane, NETDAM_STATUS_UNKNOWN);
+    } else {
+        send_all_again(fw, &peer->lane);
+    }
+    send_all_again(fw, &peer->laneless);
+    release_if_closed(fw, peer);
+}
+
+static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_packet *packet)
+{
+    if (packet->status == NETDAM_STATUS_OK && packet->generation == peer->generation &&
+        packet->number <= peer->lane.floor && packet->number >= peer->confirmed) {
+        peer->confirmed = packet->number;
+        if (peer->lane.flying == 0 && peer->confirmed == peer->lane.floor) {
+            peer->control_deadline_ns = NETDAM_FW_NEVER;
+        }
+        ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
+        release_if_closed(fw, peer);
+    } else {
+        ndfw_count(fw, NETDAM_COUNTER_RESPONSES_UNMATCHED, 1);
+    }
+}
+
+/* Stores what a READ or ECHO returned. The region may have gone since the request was sent. */
+static enum netdam_status store_returned(struct ndfw *fw, const struct ndfw_operation *operation,
+                                         const struct ndfw_flight *flight, const struct ndfw_packet *packet)
+{
+    const struct netdam_descriptor *descriptor = &operation->descriptor;
+    uint64_t offset = 0;
+    enum netdam_status status =
+        ndfw_local_access(fw, descriptor->local_region, operation->region_serial,
+                          descriptor->u.buffer.local_address + flight->offset, flight->length,
+                          NETDAM_PERMISSION_LOCAL_WRITE, &offset);
+    uint8_t *memory = status == NETDAM_STATUS_OK ? ndfw_memory(fw, offset, flight->length, NETDAM_FW_ACCESS_WRITE)
+                                                 : NULL;
+
+    if (memory != NULL) {
+        ndfw_store(memory, packet->payload, flight->length);
+    }
+    return status;
+}
+
+static uint32_t returned_bytes(unsigned opcode, const struct ndfw_flight *flight)
+{
+    return (netdam_op_flags(opcode) & (NETDAM_OPF_RETURNS | NETDAM_OPF_ATOMIC)) != 0 ? flight->length : 0;
+}
+
+/* What a node may say: not what only the requester itself can find out. */
+static bool is_remote(unsigned status)
+{
+    switch (status) {
+#define STATUS_CASE(name, value, class_, text)                                                                         \
+    case value:                                                                                                        \
+        return NETDAM_STATUS_CLASS_##class_ <= NETDAM_STATUS_CLASS_RETRY;
+        NETDAM_STATUS_LIST(STATUS_CASE)
+#undef STATUS_CASE
+    default:
+        return false;
+    }
+}
+
+/* The flight that an answer ends, or NULL. */
+static struct ndfw_flight *match(const struct ndfw *fw, const struct ndfw_sequence *sequence,
+                                 const struct ndfw_packet *packet)
+{
+    struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, packet->number);
+    const struct netdam_descriptor *descriptor;
+
+    if (packet->number < sequence->floor || packet->number >= sequence->next ||
+        flight->state == NDFW_FLIGHT_FINISHED || !is_remote(packet->status)) {
+        return NULL;
+    }
+    descriptor = &fw->operations[flight->operation].descriptor;
+    if (packet->status == NETDAM_STATUS_OK &&
+        (packet->opcode != descriptor->opcode || packet->payload_length != returned_bytes(packet->opcode, flight))) {
+        return NULL;
+    }
+    return flight;
+}
+
+void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    struct ndfw_peer *peer = find_peer(fw, packet->context);
+    struct ndfw_sequence *sequence;
+    struct ndfw_flight *flight;
+    struct ndfw_operation *operation;
+    enum netdam_status status = (enum netdam_status)packet->status;
+
+    if (peer != NULL && status == NETDAM_STATUS_STALE) {
+        receive_stale(fw, peer, packet);
+        return;
+    }
+    if (peer != NULL && packet->opcode == NETDAM_OP_CONFIRM) {
+        receive_confirmed(fw, peer, packet);
+        return;
+    }
+    sequence = peer == NULL ? NULL : sequence_of(peer, packet->opcode);
+    flight = peer == NULL ? NULL : match(fw, sequence, packet);
+    /* An answer without opcode (BAD_VERSION) may belong to either sequence. */
+    if (peer != NULL && flight == NULL && packet->opcode == 0) {
+        sequence = &peer->lane;
+        flight = match(fw, sequence, packet);
+    }
+    if (flight == NULL) {
+        ndfw_count(fw, NETDAM_COUNTER_RESPONSES_UNMATCHED, 1);
+        return;
+    }
+    ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
+    if (flight->tries == 0) {
+        measure(peer, fw->now_ns - flight->sent_ns);
+    }
+    if (status == NETDAM_STATUS_BUSY) {
+        /* The flight stays as it is: its timer sends it again. */
+        shrink_window(fw, peer, flight->sent_ns);
+        return;
+    }
+    grow_window(fw, peer);
+    operation = &fw->operations[flight->operation];
+    if (status == NETDAM_STATUS_OK) {
+        unsigned flags = netdam_op_flags(packet->opcode);
+
+        if ((flags & NETDAM_OPF_RETURNS) != 0) {
+            status = store_returned(fw, operation, flight, packet);
+        } else if ((flags & NETDAM_OPF_ATOMIC) != 0) {
+            memcpy(&operation->result, packet->payload, flight->length);
+        }
+    }
+    ndfw_flight_finish(fw, peer, sequence, packet->number, status, packet->hop);
+}
+
+/* Looks for flights whose time is over, and for the next one's. */
+static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence)
+{
+    uint64_t end = sequence->next;
+    uint64_t deadline = NETDAM_FW_NEVER;
+
+    if (fw->now_ns < sequence->deadline_ns) {
+        return;
+    }
+    for (uint64_t number = sequence->floor; number < end; number++) {
+        struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
+        uint64_t due;
+
+        if (flight->state != NDFW_FLIGHT_SENT) {
+            continue;
+        }
+        due = flight->sent_ns + ndfw_peer_rto_ns(fw, peer, flight->tries);
+        if (due > fw->now_ns) {
+            deadline = due < deadline ? due : deadline;
+        } else if (flight->tries >= fw->config.retries) {
+            ndfw_count(fw, NETDAM_COUNTER_TIMEOUTS, 1);
+            ndfw_flight_finish(fw, peer, sequence, number, NETDAM_STATUS_TIMEOUT, 0);
+        } else {
+            shrink_window(fw, peer, flight->sent_ns);
+            flight->state = NDFW_FLIGHT_AGAIN;
+            flight->tries++;
+            sequence->again++;
+        }
+    }
+    sequence->deadline_ns = sequence->flying == 0 ? NETDAM_FW_NEVER : deadline;
+}
+
+bool ndfw_peer_is_exhausted(const struct ndfw_peer *peer)
+{
+    return peer->lane.next == NETDAM_NUMBER_MAX || peer->laneless.next == NETDAM_NUMBER_MAX;
+}
+
+static bool has_to_confirm(const struct ndfw_peer *peer)
+{
+    return peer->lane.flying == 0 && peer->confirmed != peer->lane.floor && peer->generation != 0 &&
+           (peer->list_head == NDFW_NONE || ndfw_peer_is_exhausted(peer));
+}
+
+/*
+ * The control timer serves, one at a time: resolving the link-layer address, learning the generation, and, when idle,
+ * confirming the floor. The first two hold back operations, which fail when nobody answers.
+ */
+static void control(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    bool holding = peer->list_head != NDFW_NONE && (!peer->resolved || peer->generation == 0);
+
+    if (fw->now_ns < peer->control_deadline_ns) {
+        return;
+    }
+    if (!holding && !has_to_confirm(peer)) {
+        peer->control_deadline_ns = NETDAM_FW_NEVER;
+        return;
+    }
+    if (peer->control_tries > fw->config.retries) {
+        peer->control_deadline_ns = NETDAM_FW_NEVER;
+        peer->control_tries = 0;
+        if (holding) {
+            ndfw_peer_fail_waiting(fw, peer, peer->resolved ? NETDAM_STATUS_TIMEOUT : NETDAM_STATUS_UNREACHABLE);
+        } else {
+            peer->confirmed = peer->lane.floor; /* nobody listens; the node will give the lane up by itself */
+            release_if_closed(fw, peer);
+        }
+        return;
+    }
+    if (!peer->resolved) {
+        ndfw_net_solicit(fw, &peer->endpoint);
+    } else if (!ndfw_send_confirm(fw, peer)) {
+        return; /* the port is full: as soon as it has room */
+    }
+    peer->control_deadline_ns = fw->now_ns + ndfw_peer_rto_ns(fw, peer, peer->control_tries);
+    peer->control_tries++;
+}
+
+void ndfw_peer_timer(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    expire(fw, peer, &peer->lane);
+    expire(fw, peer, &peer->laneless);
+    control(fw, peer);
+}
+
+uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer)
+{
+    uint64_t next = peer->lane.deadline_ns < peer->laneless.deadline_ns ? peer->lane.deadline_ns
+                                                                        : peer->laneless.deadline_ns;
+
+    return peer->control_deadline_ns < next ? peer->control_deadline_ns : next;
+}

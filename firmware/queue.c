@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: taking descriptors out of rings, completing them, waking software. Nothing read here is trusted. */
+#include "ndfw.h"
+
+static struct netdam_ring *ring_at(struct ndfw *fw, uint64_t base)
+{
+    return (struct netdam_ring *)(void *)ndfw_memory(fw, base, sizeof(struct netdam_ring), NETDAM_FW_ACCESS_UPDATE);
+}
+
+void ndfw_queue_set_flags(struct ndfw *fw, uint32_t index, uint32_t flags)
+{
+    struct netdam_ring *ring = ring_at(fw, fw->queues[index].sq);
+
+    __atomic_store_n(&ring->consumer_flags, flags, __ATOMIC_RELAXED);
+}
+
+static void complete(struct ndfw *fw, uint32_t index, const struct netdam_descriptor *descriptor,
+                     enum netdam_status status, uint64_t result, uint32_t length, unsigned flags, uint8_t hop)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    struct netdam_completion completion = {
+        .user_data = descriptor->user_data,
+        .result = result,
+        .length = length,
+        .status = (uint8_t)status,
+        .opcode = descriptor->opcode,
+        .flags = (uint8_t)flags,
+        .hop = hop,
+        .queue_pair = index,
+    };
+    uint64_t place = queue->cq + sizeof(struct netdam_ring) +
+                     (uint64_t)(queue->cq_producer & (queue->cq_entries - 1)) * sizeof(completion);
+    uint8_t *entry = ndfw_memory(fw, place, sizeof(completion), NETDAM_FW_ACCESS_WRITE);
+
+    ndfw_store(entry, (const uint8_t *)&completion, sizeof(completion));
+    queue->cq_producer++;
+    queue->outstanding--;
+    queue->completed = true;
+    /* Release: software that sees the index sees the entry, and the payload that was stored before it. */
+    __atomic_store_n(&ring_at(fw, queue->cq)->producer, queue->cq_producer, __ATOMIC_RELEASE);
+    ndfw_count(fw, NETDAM_COUNTER_COMPLETIONS, 1);
+    ndfw_count(fw, NETDAM_COUNTER_COMPLETION_ERRORS, status != NETDAM_STATUS_OK);
+    ndfw_trace(fw, NETDAM_FW_TRACE_COMPLETION, status, index, descriptor->user_data);
+}
+
+void ndfw_queue_signal(struct ndfw *fw)
+{
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        struct ndfw_queue *queue = &fw->queues[i];
+        uint32_t arm;
+
+        if (!queue->completed) {
+            continue;
+        }
+        queue->completed = false;
+        if (queue->vector >= fw->config.vectors) {
+            continue;
+        }
+        /* Orders the store of `producer` before the load of `arm`; software does the opposite. */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        arm = __atomic_load_n(&ring_at(fw, queue->cq)->arm, __ATOMIC_RELAXED);
+        if (arm != queue->last_arm) {
+            queue->last_arm = arm;
+            ndfw_count(fw, NETDAM_COUNTER_INTERRUPTS, 1);
+            fw->platform.interrupt(fw->platform.opaque, queue->vector);
+        }
+    }
+}
+
+/* Takes an operation out of its peer's list, wherever it is. */
+static void unlist(struct ndfw *fw, uint32_t index)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+    struct ndfw_peer *peer = &fw->peers[operation->peer];
+    uint32_t before = NDFW_NONE;
+
+    if (!operation->listed) {
+        return;
+    }
+    for (uint32_t at = peer->list_head; at != index; at = fw->operations[at].next) {
+        before = at;
+    }
+    if (before == NDFW_NONE) {
+        peer->list_head = operation->next;
+    } else {
+        fw->operations[before].next = operation->next;
+    }
+    if (peer->list_tail == index) {
+        peer->list_tail = before;
+    }
+    operation->listed = false;
+}
+
+void ndfw_operation_list(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+
+    operation->listed = true;
+    operation->next = NDFW_NONE;
+    if (peer->list_tail == NDFW_NONE) {
+        peer->list_head = index;
+    } else {
+        fw->operations[peer->list_tail].next = index;
+    }
+    peer->list_tail = index;
+}
+
+void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+    unsigned flags = 0;
+
+    if (!operation->all_sent || operation->flights != 0) {
+        return;
+    }
+    if (operation->status != NETDAM_STATUS_OK && operation->done_bytes != 0) {
+        flags |= NETDAM_COMPLETION_PARTIAL;
+    }
+    complete(fw, operation->queue, &operation->descriptor, (enum netdam_status)operation->status, operation->result,
+             operation->done_bytes, flags, operation->hop);
+    operation->in_use = false;
+    operation->next = fw->operation_free;
+    fw->operation_free = index;
+}
+
+/* Remembers the first failure, sends nothing new, and completes once the packets under way have ended. */
+void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status status, uint8_t hop)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+
+    if (operation->status == NETDAM_STATUS_OK) {
+        operation->status = (uint8_t)status;
+        operation->hop = hop;
+    }
+    unlist(fw, index);
+    operation->all_sent = true;
+    ndfw_operation_settle(fw, index);
+}
+
+static bool is_executed(const struct netdam_descriptor *descriptor)
+{
+    struct ndfw_packet packet = {
+        .opcode = descriptor->opcode,
+        .operation = descriptor->operation,
+        .type = descriptor->type,
+    };
+
+    enum netdam_status status = ndfw_check_instruction(&packet);
+
+    return status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH;
+}
+
+/* What can be said of a descriptor before anything is sent. */
+static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_descriptor *descriptor,
+                                           uint32_t *region_serial)
+{
+    const uint32_t unsupported = NETDAM_DESCRIPTOR_RELAXED | NETDAM_DESCRIPTOR_ORDERED | NETDAM_DESCRIPTOR_UNRELIABLE |
+                                 NETDAM_DESCRIPTOR_IMMEDIATE | NETDAM_DESCRIPTOR_REPRODUCIBLE | NETDAM_DESCRIPTOR_LIST;
+    unsigned flags = netdam_op_flags(descriptor->opcode);
+    uint32_t element = netdam_type_bytes(descriptor->type);
+    uint64_t offset;
+
+    *region_serial = 0;
+    if (!netdam_op_is_defined(descriptor->opcode) || (flags & NETDAM_OPF_CONTROL) != 0 ||
+        !netdam_alu_is_defined(descriptor->operation) ||
+        netdam_algebra(descriptor->opcode, descriptor->operation, descriptor->type) < 0 ||
+        (descriptor->flags & ~NETDAM_DESCRIPTOR_FLAGS_DEFINED) != 0 || descriptor->length > NDFW_LENGTH_MAX) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    if ((descriptor->flags & unsupported) != 0 || !is_executed(descriptor)) {
+        return NETDAM_STATUS_LOCAL_UNSUPPORTED;
+    }
+    if (descriptor->immediate != 0 || descriptor->list_count != 0 ||
+        ((flags & NETDAM_OPF_ATOMIC) != 0 && (descriptor->length != element || descriptor->local_region != 0)) ||
+        ((flags & NETDAM_OPF_ATOMIC) == 0 && descriptor->u.buffer.reserved != 0) ||
+        ((flags & NETDAM_OPF_MEMORY) == 0 && (descriptor->remote_key != 0 || descriptor->remote_address != 0)) ||
+        descriptor->length % element != 0) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    if (descriptor->peer >= fw->config.peers || !fw->peers[descriptor->peer].in_use ||
+        fw->peers[descriptor->peer].closing) {
+        return NETDAM_STATUS_LOCAL_PEER;
+    }
+    if (descriptor->remote_address > UINT64_MAX - descriptor->length) {
+        return NETDAM_STATUS_BAD_RANGE;
+    }
+    if ((flags & NETDAM_OPF_ATOMIC) != 0) {
+        return NETDAM_STATUS_OK;
+    }
+    if (descriptor->local_region < fw->config.regions) {
+        *region_serial = fw->regions[descriptor->local_region].serial;
+    }
+    return ndfw_local_access(fw, descriptor->local_region, *region_serial, descriptor->u.buffer.local_address,
+                             descriptor->length,
+                             ((flags & NETDAM_OPF_PAYLOAD) != 0 ? NETDAM_PERMISSION_LOCAL_READ : 0u) |
+                                 ((flags & NETDAM_OPF_RETURNS) != 0 ? NETDAM_PERMISSION_LOCAL_WRITE : 0u),
+                             &offset);
+}
+
+static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descriptor *descriptor)
+{
+    uint32_t index = fw->operation_free;
+    struct ndfw_operation *operation = &fw->operations[index];
+    uint32_t serial;
+    enum netdam_status status = check_descriptor(fw, descriptor, &serial);
+
+    fw->queues[queue].outstanding++;
+    ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
+    ndfw_trace(fw, NETDAM_FW_TRACE_DESCRIPTOR, descriptor->opcode, queue, descriptor->user_data);
+    if (status != NETDAM_STATUS_OK) {
+        complete(fw, queue, descriptor, status, 0, 0, 0, 0);
+        return;
+    }
+    fw->operation_free = operation->next;
+    memset(operation, 0, sizeof(*operation));
+    operation->descriptor = *descriptor;
+    operation->queue = queue;
+    operation->peer = descriptor->peer;
+    operation->region_serial = serial;
+    operation->in_use = true;
+    ndfw_operation_list(fw, &fw->peers[descriptor->peer], index);
+}
+
+/* Everything outstanding ends, nothing more is taken: the ring cannot be believed any longer. */
+static void ring_error(struct ndfw *fw, uint32_t index, uint32_t producer, uint32_t consumer)
+{
+    fw->queues[index].state = NETDAM_QUEUE_STATE_ERROR;
+    ndfw_count(fw, NETDAM_COUNTER_RING_ERRORS, 1);
+    ndfw_log(fw, NETDAM_FW_LOG_GUEST, "ring index claims more entries than the ring has; queue pair stopped", index,
+             producer);
+    ndfw_trace(fw, NETDAM_FW_TRACE_ERR_RING, index, producer, consumer);
+    ndfw_queue_flush(fw, index, false);
+}
+
+/* Descriptors waiting in the SQ, or 0; whether one may be taken is another matter. */
+static uint32_t waiting(struct ndfw *fw, uint32_t index)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    uint32_t producer;
+
+    if (queue->state != NETDAM_QUEUE_STATE_READY) {
+        return 0;
+    }
+    /* Acquire: the descriptors below the index are complete. */
+    producer = __atomic_load_n(&ring_at(fw, queue->sq)->producer, __ATOMIC_ACQUIRE);
+    if (producer - queue->sq_consumer > queue->sq_entries) {
+        ring_error(fw, index, producer, queue->sq_consumer);
+        return 0;
+    }
+    return producer - queue->sq_consumer;
+}
+
+/* Places in the CQ that no outstanding descriptor has a claim to. */
+static uint32_t completion_room(struct ndfw *fw, uint32_t index)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    uint32_t consumer = __atomic_load_n(&ring_at(fw, queue->cq)->consumer, __ATOMIC_ACQUIRE);
+    uint32_t used = queue->cq_producer - consumer;
+
+    if (used > queue->cq_entries) {
+        ring_error(fw, index, queue->cq_producer, consumer);
+        return 0;
+    }
+    used += queue->outstanding;
+    return used >= queue->cq_entries ? 0 : queue->cq_entries - used;
+}
+
+static void copy_descriptor(struct ndfw *fw, const struct ndfw_queue *queue, struct netdam_descriptor *descriptor)
+{
+    uint64_t place = queue->sq + sizeof(struct netdam_ring) +
+                     (uint64_t)(queue->sq_consumer & (queue->sq_entries - 1)) * sizeof(*descriptor);
+
+    ndfw_load((uint8_t *)descriptor, ndfw_memory(fw, place, sizeof(*descriptor), NETDAM_FW_ACCESS_READ),
+              sizeof(*descriptor));
+}
+
+static void release_descriptor(struct ndfw *fw, struct ndfw_queue *queue)
+{
+    queue->sq_consumer++;
+    /* Release: the copy above is finished before software may use the place again. */
+    __atomic_store_n(&ring_at(fw, queue->sq)->consumer, queue->sq_consumer, __ATOMIC_RELEASE);
+}
+
+uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t index, uint32_t most)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    uint32_t count = waiting(fw, index);
+    uint32_t taken = 0;
+
+    queue->starved = false;
+    while (taken < count && taken < most && fw->operation_free != NDFW_NONE) {
+        struct netdam_descriptor descriptor;
+
+        if (completion_room(fw, index) == 0) {
+            queue->starved = queue->state == NETDAM_QUEUE_STATE_READY;
+            break;
+        }
+        copy_descriptor(fw, queue, &descriptor);
+        if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding != 0) {
+            break;
+        }
+        release_descriptor(fw, queue);
+        accept(fw, index, &descriptor);
+        taken++;
+    }
+    return taken;
+}
+
+bool ndfw_queue_could_take(struct ndfw *fw, uint32_t index)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    struct netdam_descriptor descriptor;
+
+    if (waiting(fw, index) == 0 || fw->operation_free == NDFW_NONE) {
+        return false;
+    }
+    if (completion_room(fw, index) == 0) {
+        return false;
+    }
+    copy_descriptor(fw, queue, &descriptor);
+    return (descriptor.flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0;
+}
+
+/*
+ * Ends everything outstanding of a queue pair. Packets under way lose their operation, so their numbers end too: what
+ * they do at the node is not known. With `with_ring`, descriptors still in the ring end as well.
+ */
+void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+
+    for (uint32_t p = 0; p < fw->config.peers; p++) {
+        struct ndfw_peer *peer = &fw->peers[p];
+        struct ndfw_sequence *sequences[2] = {&peer->lane, &peer->laneless};
+
+        for (int s = 0; peer->in_use && s < 2; s++) {
+            uint64_t end = sequences[s]->next;
+
+            for (uint64_t number = sequences[s]->floor; number < end; number++) {
+                struct ndfw_flight *flight = ndfw_flight_at(fw, sequences[s], number);
+
+                if (flight->state != NDFW_FLIGHT_FINISHED && fw->operations[flight->operation].queue == index) {
+                    ndfw_flight_finish(fw, peer, sequences[s], number, NETDAM_STATUS_FLUSHED, 0);
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < fw->config.operations; i++) {
+        if (fw->operations[i].in_use && fw->operations[i].queue == index) {
+            ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, 0);
+        }
+    }
+    while (with_ring && waiting(fw, index) != 0 && completion_room(fw, index) != 0) {
+        struct netdam_descriptor descriptor;
+
+        copy_descriptor(fw, queue, &descriptor);
+        release_descriptor(fw, queue);
+        queue->outstanding++;
+        ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
+        complete(fw, index, &descriptor, NETDAM_STATUS_FLUSHED, 0, 0, 0, 0);
+    }
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The requester: turns operations into packets, as far as windows and port allow. */
+#include "ndfw.h"
+
+/* Packets of one operation before the next operation towards the same peer has its turn. */
+#define TURN_PACKETS 16u
+
+static uint8_t *put_request(struct ndfw *fw, struct ndfw_peer *peer, uint8_t *datagram,
+                            const struct netdam_wire_segment *segment, uint64_t number, uint64_t floor, unsigned flags,
+                            uint32_t payload_length)
+{
+    struct netdam_wire_header header;
+    bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
+
+    memset(&header, 0, sizeof(header));
+    header.version = NETDAM_WIRE_VERSION;
+    header.kind = NETDAM_KIND_REQUEST;
+    header.flags = netdam_be16_make((uint16_t)(flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header.segment_count = 1;
+    header.node_form = NETDAM_NODE_FORM_IMPLICIT;
+    header.context = netdam_be64_make(peer->context);
+    header.number = netdam_be48_make(number);
+    header.distance = netdam_be16_make((uint16_t)(number - floor));
+    header.payload_length = netdam_be16_make((uint16_t)payload_length);
+    header.header_length = netdam_be16_make(sizeof(header) + sizeof(*segment));
+    memcpy(datagram, &header, sizeof(header));
+    memcpy(datagram + sizeof(header), segment, sizeof(*segment));
+    return datagram + sizeof(header) + sizeof(*segment);
+}
+
+bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    uint32_t bytes = ndfw_datagram_bytes(fw, 0);
+    uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
+    struct netdam_wire_segment segment;
+
+    if (datagram == NULL) {
+        return false;
+    }
+    memset(&segment, 0, sizeof(segment));
+    segment.opcode = NETDAM_OP_CONFIRM;
+    segment.generation = netdam_be64_make(peer->generation);
+    put_request(fw, peer, datagram, &segment, peer->lane.floor, peer->lane.floor, 0, 0);
+    ndfw_seal(fw, &peer->endpoint, datagram, bytes);
+    ndfw_trace(fw, NETDAM_FW_TRACE_TX_REQUEST, NETDAM_OP_CONFIRM, peer->context, peer->lane.floor);
+    ndfw_frame_end(fw, &peer->endpoint, bytes);
+    return true;
+}
+
+static uint32_t payload_bytes(const struct netdam_descriptor *descriptor, uint32_t length)
+{
+    unsigned flags = netdam_op_flags(descriptor->opcode);
+
+    if (descriptor->opcode == NETDAM_OP_CAS) {
+        return NETDAM_CAS_OPERANDS * length;
+    }
+    return (flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_ATOMIC)) != 0 ? length : 0;
+}
+
+enum sent {
+    SENT_OK,
+    SENT_PORT_FULL,
+    SENT_LOCAL_ERROR, /* the local region has gone: *status */
+};
+
+/* Puts one packet of an operation on the wire. Payload is read from on-board memory now, whatever it was before. */
+static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_sequence *sequence,
+                             uint64_t number, const struct ndfw_flight *flight, enum netdam_status *status)
+{
+    const struct ndfw_operation *operation = &fw->operations[flight->operation];
+    const struct netdam_descriptor *descriptor = &operation->descriptor;
+    unsigned op_flags = netdam_op_flags(descriptor->opcode);
+    bool from_memory = (op_flags & NETDAM_OPF_PAYLOAD) != 0;
+    uint32_t payload_length = payload_bytes(descriptor, flight->length);
+    uint32_t bytes = ndfw_datagram_bytes(fw, payload_length);
+    bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
+    const uint8_t *memory = NULL;
+    struct netdam_wire_segment segment;
+    uint8_t *datagram, *payload;
+    uint32_t crc = 0;
+
+    if (from_memory) {
+        uint64_t offset = 0;
+
+        *status = ndfw_local_access(fw, descriptor->local_region, operation->region_serial,
+                                    descriptor->u.buffer.local_address + flight->offset, flight->length,
+                                    NETDAM_PERMISSION_LOCAL_READ, &offset);
+        memory = *status == NETDAM_STATUS_OK ? ndfw_memory(fw, offset, flight->length, NETDAM_FW_ACCESS_READ) : NULL;
+        if (memory == NULL) {
+            return SENT_LOCAL_ERROR;
+        }
+    }
+    datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
+    if (datagram == NULL) {
+        return SENT_PORT_FULL;
+    }
+    memset(&segment, 0, sizeof(segment));
+    segment.opcode = descriptor->opcode;
+    segment.operation = descriptor->operation;
+    segment.type = descriptor->type;
+    segment.length = netdam_be32_make(flight->length);
+    if ((op_flags & NETDAM_OPF_MEMORY) != 0) {
+        segment.key = netdam_be64_make(descriptor->remote_key);
+        segment.address = netdam_be64_make(descriptor->remote_address + flight->offset);
+        segment.generation = netdam_be64_make(peer->generation);
+    }
+    payload = put_request(fw, peer, datagram, &segment, number,
+                          ndfw_uses_lane(descriptor->opcode) ? sequence->floor : number,
+                          flight->tries != 0 ? NETDAM_FLAG_AGAIN : 0u, payload_length);
+    if (from_memory && has_crc) {
+        crc = ndfw_crc32c_copy(fw, payload, memory, payload_length);
+    } else if (from_memory) {
+        ndfw_load(payload, memory, payload_length);
+    } else if (payload_length != 0) {
+        memcpy(payload, &descriptor->u.operand[0], flight->length);
+        if (descriptor->opcode == NETDAM_OP_CAS) {
+            memcpy(payload + flight->length, &descriptor->u.operand[1], flight->length);
+        }
+        crc = has_crc ? ndfw_crc32c(fw, 0, payload, payload_length) : 0;
+    }
+    if (has_crc) {
+        netdam_be32 be = netdam_be32_make(crc);
+
+        memcpy(payload + payload_length, &be, sizeof(be));
+    }
+    ndfw_seal(fw, &peer->endpoint, datagram, bytes);
+    ndfw_trace(fw, flight->tries != 0 ? NETDAM_FW_TRACE_RETRANSMIT : NETDAM_FW_TRACE_TX_REQUEST,
+               flight->tries != 0 ? flight->tries : descriptor->opcode, peer->context, number);
+    ndfw_frame_end(fw, &peer->endpoint, bytes);
+    return SENT_OK;
+}
+
+static void start_timer(const struct ndfw *fw, const struct ndfw_peer *peer, struct ndfw_sequence *sequence,
+                        struct ndfw_flight *flight)
+{
+    uint64_t due = fw->now_ns + ndfw_peer_rto_ns(fw, peer, flight->tries);
+
+    flight->sent_ns = fw->now_ns;
+    if (due < sequence->deadline_ns) {
+        sequence->deadline_ns = due;
+    }
+}
+
+/* Sends again what expired or what a STALE asked for. Returns false if the port is full. */
+static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence)
+{
+    uint64_t end = sequence->next;
+
+    for (uint64_t number = sequence->floor; sequence->again > 0 && number < end; number++) {
+        struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
+        enum netdam_status status;
+
+        if (number < sequence->floor || flight->state != NDFW_FLIGHT_AGAIN) {
+            continue;
+        }
+        switch (send_packet(fw, peer, sequence, number, flight, &status)) {
+        case SENT_OK:
+            ndfw_count(fw, NETDAM_COUNTER_RETRANSMISSIONS, 1);
+            flight->state = NDFW_FLIGHT_SENT;
+            flight->tries = flight->tries == 0 ? 1 : flight->tries; /* no longer fit for measuring the round trip */
+            sequence->again--;
+            start_timer(fw, peer, sequence, flight);
+            break;
+        case SENT_PORT_FULL:
+            return false;
+        case SENT_LOCAL_ERROR:
+            ndfw_flight_finish(fw, peer, sequence, number, status, 0);
+            break;
+        }
+    }
+    return true;
+}
+
+/* Takes the head of the peer's list out, or puts it at the tail. */
+static void pass_turn(struct ndfw *fw, struct ndfw_peer *peer, bool again)
+{
+    uint32_t index = peer->list_head;
+    struct ndfw_operation *operation = &fw->operations[index];
+
+    peer->list_head = operation->next;
+    if (peer->list_head == NDFW_NONE) {
+        peer->list_tail = NDFW_NONE;
+    }
+    operation->listed = false;
+    if (again) {
+        ndfw_operation_list(fw, peer, index);
+    }
+}
+
+enum emitted {
+    EMITTED,
+    EMITTED_LAST,
+    EMIT_WINDOW_FULL,
+    EMIT_PORT_FULL,
+    EMIT_FAILED,
+};
+
+static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+    const struct netdam_descriptor *descriptor = &operation->descriptor;
+    struct ndfw_sequence *sequence = ndfw_uses_lane(descriptor->opcode) ? &peer->lane : &peer->laneless;
+    uint32_t left = descriptor->length - operation->next_offset;
+    struct ndfw_flight flight = {
+        .operation = index,
+        .offset = operation->next_offset,
+        .length = left < peer->payload_max ? left : peer->payload_max,
+        .state = NDFW_FLIGHT_SENT,
+    };
+    struct ndfw_flight *place;
+    enum netdam_status status;
+
+    if (sequence->next - sequence->floor >= fw->config.window ||
+        peer->lane.flying + peer->laneless.flying >= peer->window || ndfw_peer_is_exhausted(peer)) {
+        return EMIT_WINDOW_FULL;
+    }
+    switch (send_packet(fw, peer, sequence, sequence->next, &flight, &status)) {
+    case SENT_PORT_FULL:
+        return EMIT_PORT_FULL;
+    case SENT_LOCAL_ERROR:
+        ndfw_operation_fail(fw, index, status, 0);
+        return EMIT_FAILED;
+    case SENT_OK:
+        break;
+    }
+    place = ndfw_flight_at(fw, sequence, sequence->next);
+    *place = flight;
+    sequence->next++;
+    sequence->flying++;
+    operation->flights++;
+    operation->next_offset += flight.length;
+    operation->all_sent = operation->next_offset == descriptor->length;
+    start_timer(fw, peer, sequence, place);
+    return operation->all_sent ? EMITTED_LAST : EMITTED;
+}
+
+/* True if what waits may be sent; else the control timer is under way to make it so. */
+static bool is_ready(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    const struct netdam_descriptor *descriptor = &fw->operations[peer->list_head].descriptor;
+    bool needs_generation = (netdam_op_flags(descriptor->opcode) & NETDAM_OPF_MEMORY) != 0;
+
+    if (peer->resolved && (peer->generation != 0 || !needs_generation)) {
+        return true;
+    }
+    if (peer->control_deadline_ns == NETDAM_FW_NEVER) {
+        peer->control_tries = 0;
+        peer->control_deadline_ns = fw->now_ns;
+    }
+    ndfw_peer_timer(fw, peer);
+    return false;
+}
+
+/*
+ * The last number is used up: once everything has ended and the node knows it, numbers start anew under another
+ * context. The generation stays: it is the node's, and the node will say so if not.
+ */
+static void renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    if (!ndfw_peer_is_exhausted(peer) || peer->lane.flying != 0 || peer->laneless.flying != 0) {
+        return;
+    }
+    if (peer->confirmed == peer->lane.floor) {
+        ndfw_peer_renew(fw, peer);
+        peer->control_deadline_ns = NETDAM_FW_NEVER;
+    } else if (peer->control_tries == 0) {
+        peer->control_deadline_ns = fw->now_ns;
+        ndfw_peer_timer(fw, peer);
+    }
+}
+
+bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more)
+{
+    uint32_t turn = 0;
+
+    if (peer->lane.again + peer->laneless.again != 0 && peer->resolved) {
+        if (!pump_again(fw, peer, &peer->lane) || !pump_again(fw, peer, &peer->laneless)) {
+            return false;
+        }
+    }
+    renew_if_exhausted(fw, peer);
+    while (peer->list_head != NDFW_NONE) {
+        if (!is_ready(fw, peer)) {
+            return true;
+        }
+        if (fw->work_bytes >= budget_end) {
+            *more = true;
+            return true;
+        }
+        switch (emit(fw, peer, peer->list_head)) {
+        case EMITTED:
+            if (++turn == TURN_PACKETS) {
+                turn = 0;
+                pass_turn(fw, peer, true);
+            }
+            break;
+        case EMITTED_LAST:
+            turn = 0;
+            pass_turn(fw, peer, false);
+            break;
+        case EMIT_FAILED:
+            turn = 0;
+            break;
+        case EMIT_WINDOW_FULL:
+            return true;
+        case EMIT_PORT_FULL:
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The responder: executes requests on on-board memory and answers them. */
+#include "ndfw.h"
+
+struct answer {
+    enum netdam_status status;
+    unsigned flags;
+    uint64_t generation;
+    uint64_t floor;
+    uint32_t length;          /* bytes applied or returned */
+    uint32_t payload_length;
+    const uint8_t *payload;   /* private bytes, or */
+    const uint8_t *memory;    /* on-board memory */
+};
+
+static bool refusal_is_allowed(struct ndfw *fw)
+{
+    uint64_t credit = fw->config.refusal_interval_ns * fw->config.refusal_burst;
+
+    if (fw->refusal_due_ns < fw->now_ns) {
+        fw->refusal_due_ns = fw->now_ns;
+    }
+    if (fw->refusal_due_ns - fw->now_ns >= credit) {
+        ndfw_count(fw, NETDAM_COUNTER_ANSWERS_LIMITED, 1);
+        return false;
+    }
+    fw->refusal_due_ns += fw->config.refusal_interval_ns;
+    return true;
+}
+
+static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct answer *answer)
+{
+    uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length);
+    bool has_crc = answer->payload_length != 0 && !fw->config.no_payload_crc;
+    struct netdam_wire_header header;
+    struct netdam_wire_answer body;
+    uint8_t *datagram, *payload;
+
+    if (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw)) {
+        return;
+    }
+    datagram = ndfw_frame_begin(fw, &packet->from, bytes);
+    if (datagram == NULL) {
+        ndfw_count(fw, NETDAM_COUNTER_ANSWERS_DROPPED, 1);
+        return;
+    }
+    memset(&header, 0, sizeof(header));
+    header.version = NETDAM_WIRE_VERSION;
+    header.kind = NETDAM_KIND_RESPONSE;
+    header.flags = netdam_be16_make((uint16_t)(answer->flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header.segment_count = packet->segment_count;
+    header.segment_index = packet->hop;
+    header.status = (uint8_t)answer->status;
+    header.context = netdam_be64_make(packet->context);
+    header.number = netdam_be48_make(packet->number);
+    header.distance = netdam_be16_make(packet->distance);
+    header.payload_length = netdam_be16_make((uint16_t)answer->payload_length);
+    header.header_length = netdam_be16_make(sizeof(header) + sizeof(body));
+    memcpy(datagram, &header, sizeof(header));
+
+    memset(&body, 0, sizeof(body));
+    body.opcode = packet->opcode;
+    body.operation = packet->operation;
+    body.type = packet->type;
+    body.hop = packet->hop;
+    body.length = netdam_be32_make(answer->length);
+    body.generation = netdam_be64_make(answer->generation);
+    body.echo = netdam_be64_make(packet->generation);
+    body.floor = netdam_be48_make(answer->floor);
+    memcpy(datagram + sizeof(header), &body, sizeof(body));
+
+    payload = datagram + sizeof(header) + sizeof(body);
+    if (answer->payload_length != 0) {
+        uint32_t crc = 0;
+
+        if (answer->memory == NULL) {
+            memcpy(payload, answer->payload, answer->payload_length);
+            crc = has_crc ? ndfw_crc32c(fw, 0, payload, answer->payload_length) : 0;
+        } else if (has_crc) {
+            crc = ndfw_crc32c_copy(fw, payload, answer->memory, answer->payload_length);
+        } else {
+            ndfw_load(payload, answer->memory, answer->payload_length);
+        }
+        if (has_crc) {
+            netdam_be32 be = netdam_be32_make(crc);
+
+            memcpy(payload + answer->payload_length, &be, sizeof(be));
+        }
+    }
+    ndfw_seal(fw, &packet->from, datagram, bytes);
+    ndfw_trace(fw, NETDAM_FW_TRACE_TX_RESPONSE, answer->status, packet->context, packet->number);
+    ndfw_frame_end(fw, &packet->from, bytes);
+}
+
+static void refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status,
+                      uint64_t generation, uint64_t floor, unsigned flags)
+{
+    struct answer answer = {.status = status, .generation = generation, .floor = floor, .flags = flags};
+
+    ndfw_count(fw,
+               status == NETDAM_STATUS_STALE  ? NETDAM_COUNTER_REQUESTS_STALE
+               : status == NETDAM_STATUS_BUSY ? NETDAM_COUNTER_REQUESTS_BUSY
+                                              : NETDAM_COUNTER_REQUESTS_REFUSED,
+               1);
+    ndfw_trace(fw, NETDAM_FW_TRACE_ERR_REFUSED, status, packet->context, packet->number);
+    send_answer(fw, packet, &answer);
+}
+
+void ndfw_refuse(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status)
+{
+    refuse_at(fw, packet, status, fw->generation, 0, 0);
+}
+
+static uint32_t permission_for(unsigned opcode)
+{
+    switch (opcode) {
+    case NETDAM_OP_READ:
+        return NETDAM_PERMISSION_REMOTE_READ;
+    case NETDAM_OP_WRITE:
+        return NETDAM_PERMISSION_REMOTE_WRITE;
+    case NETDAM_OP_REDUCE:
+        return NETDAM_PERMISSION_REMOTE_ALU;
+    default:
+        return NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
+    }
+}
+
+static uint64_t operand(const struct ndfw_packet *packet, unsigned index)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, packet->payload + (size_t)index * packet->length, packet->length);
+    return value;
+}
+
+/* Applies a modification; returns a status that is final for this number, and the old value for atomics. */
+static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *packet, uint64_t *value)
+{
+    bool whole_elements = packet->opcode != NETDAM_OP_WRITE;
+    uint64_t offset;
+    uint32_t status = ndfw_region_access(fw, packet->key, packet->address, packet->length,
+                                         permission_for(packet->opcode), &offset);
+    uint8_t *memory;
+
+    if (status != NETDAM_STATUS_OK) {
+        return (enum netdam_status)status;
+    }
+    if (whole_elements && offset % netdam_type_bytes(packet->type) != 0) {
+        return NETDAM_STATUS_MISALIGNED;
+    }
+    memory = ndfw_memory(fw, offset, packet->length,
+                         whole_elements ? NETDAM_FW_ACCESS_UPDATE : NETDAM_FW_ACCESS_WRITE);
+    if (memory == NULL) {
+        return NETDAM_STATUS_BAD_RANGE;
+    }
+    switch (packet->opcode) {
+    case NETDAM_OP_WRITE:
+        ndfw_store(memory, packet->payload, packet->length);
+        break;
+    case NETDAM_OP_REDUCE:
+        ndfw_alu_reduce(memory, packet->payload, packet->length, packet->operation, packet->type);
+        break;
+    case NETDAM_OP_FETCH_ADD:
+        *value = ndfw_element_load(memory, packet->length);
+        ndfw_element_store(memory, packet->length, *value + operand(packet, 0));
+        break;
+    case NETDAM_OP_CAS:
+        *value = ndfw_element_load(memory, packet->length);
+        if (*value == operand(packet, 0)) {
+            ndfw_element_store(memory, packet->length, operand(packet, 1));
+        }
+        break;
+    default:
+        return NETDAM_STATUS_UNSUPPORTED;
+    }
+    return NETDAM_STATUS_OK;
+}
+
+/* The answer to a modification that was executed or refused, now or before. */
+static void answer_modification(struct ndfw *fw, const struct ndfw_packet *packet,
+                                const struct ndfw_lane_result *result, unsigned flags)
+{
+    bool returns_value = (netdam_op_flags(packet->opcode) & NETDAM_OPF_ATOMIC) != 0;
+    struct answer answer = {
+        .status = (enum netdam_status)result->status,
+        .generation = result->generation,
+        .floor = result->floor,
+        .flags = flags,
+        .length = packet->length,
+        .payload = (const uint8_t *)&result->value,
+        .payload_length = returns_value ? packet->length : 0,
+    };
+
+    if (result->status == NETDAM_STATUS_OK) {
+        send_answer(fw, packet, &answer);
+    } else {
+        refuse_at(fw, packet, (enum netdam_status)result->status, result->generation, result->floor, flags);
+    }
+}
+
+static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    struct ndfw_lane_result result = {0};
+    uint64_t value = 0;
+
+    switch (ndfw_lane_admit(fw, packet, &result)) {
+    case NDFW_LANE_EXECUTE:
+        result.status = (uint8_t)execute(fw, packet, &value);
+        result.value = value;
+        ndfw_lane_consume(result.window, packet->number, result.status, value);
+        ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, result.status == NETDAM_STATUS_OK);
+        answer_modification(fw, packet, &result, 0);
+        break;
+    case NDFW_LANE_REPEATED:
+        ndfw_count(fw, NETDAM_COUNTER_REQUESTS_REPEATED, 1);
+        answer_modification(fw, packet, &result, NETDAM_FLAG_AGAIN);
+        break;
+    case NDFW_LANE_STALE:
+        refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
+        break;
+    case NDFW_LANE_BUSY:
+        refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, result.floor, 0);
+        break;
+    case NDFW_LANE_DROP:
+        break;
+    }
+}
+
+static void confirm(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    struct ndfw_lane_result result = {0};
+
+    if (ndfw_lane_confirm(fw, packet, &result) == NDFW_LANE_STALE) {
+        refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
+    } else {
+        struct answer answer = {.generation = result.generation, .floor = result.floor};
+
+        ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
+        send_answer(fw, packet, &answer);
+    }
+}
+
+static uint32_t answer_payload_max(const struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    return netdam_payload_max(fw->config.mtu -
+                              (packet->from.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
+}
+
+static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    struct answer answer = {.length = packet->length, .payload_length = packet->length};
+    uint64_t offset = 0;
+    uint32_t status;
+
+    if (!ndfw_lane_proves(fw, packet->context, packet->generation, &answer.generation)) {
+        refuse_at(fw, packet, NETDAM_STATUS_STALE, answer.generation, 0, 0);
+        return;
+    }
+    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode),
+                                &offset);
+    if (status == NETDAM_STATUS_OK) {
+        answer.memory = ndfw_memory(fw, offset, packet->length, NETDAM_FW_ACCESS_READ);
+        status = answer.memory != NULL ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE;
+    }
+    if (status != NETDAM_STATUS_OK) {
+        refuse_at(fw, packet, (enum netdam_status)status, answer.generation, 0, 0);
+        return;
+    }
+    ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
+    send_answer(fw, packet, &answer);
+}
+
+void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet)
+{
+    enum netdam_status status = ndfw_check_instruction(packet);
+
+    if (status == NETDAM_STATUS_OK && (netdam_op_flags(packet->opcode) & NETDAM_OPF_RETURNS) != 0 &&
+        packet->length > answer_payload_max(fw, packet)) {
+        status = NETDAM_STATUS_BAD_LENGTH;
+    }
+    if (status != NETDAM_STATUS_OK) {
+        ndfw_refuse(fw, packet, status);
+        return;
+    }
+    switch (packet->opcode) {
+    case NETDAM_OP_ECHO: {
+        struct answer answer = {
+            .generation = fw->generation,
+            .length = packet->length,
+            .payload = packet->payload,
+            .payload_length = packet->payload_length,
+        };
+
+        ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
+        send_answer(fw, packet, &answer);
+        break;
+    }
+    case NETDAM_OP_CONFIRM:
+        confirm(fw, packet);
+        break;
+    case NETDAM_OP_READ:
+        read_memory(fw, packet);
+        break;
+    default:
+        modify(fw, packet);
+        break;
+    }
+}

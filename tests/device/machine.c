@@ -30,7 +30,7 @@ static const char *machine_qemu(void)
     return qemu != NULL ? qemu : "build/qemu/qemu-system-x86_64";
 }
 
-const char *machine_text(const char *format, ...)
+char *machine_text(const char *format, ...)
 {
     char *text = NULL;
     va_list arguments;
@@ -130,16 +130,16 @@ static void machine_accept(struct machine *m, struct machine_stream *stream, int
     close(listener);
 }
 
-static void machine_monitor_answer(struct machine *m, char *answer, size_t answer_bytes);
+static void machine_monitor_answer(struct machine *m, char line[MACHINE_LINE]);
 
 void machine_start(struct machine *m, const char *const *arguments)
 {
-    const char *qtest_path = machine_text("%s/qtest", m->directory);
-    const char *monitor_path = machine_text("%s/monitor", m->directory);
+    char *qtest_path = machine_text("%s/qtest", m->directory);
+    char *monitor_path = machine_text("%s/monitor", m->directory);
     const char *const common[] = {
         "-machine", "q35",       "-accel", "qtest", "-m",     "64M", "-nodefaults", "-display", "none", "-qtest",
         machine_text("unix:%s", qtest_path), "-qtest-log", "none", "-chardev",
-        machine_text("socket,id=monitor,path=%s", monitor_path), "-mon", "chardev=monitor,mode=readline", "-L",
+        machine_text("socket,id=monitor,path=%s", monitor_path), "-mon", "chardev=monitor,mode=control", "-L",
         "/usr/share/seabios", "-L", "/usr/share/qemu", NULL};
     int qtest_listener = machine_listen(qtest_path);
     int monitor_listener = machine_listen(monitor_path);
@@ -152,9 +152,10 @@ void machine_start(struct machine *m, const char *const *arguments)
     }
     machine_accept(m, &m->monitor, monitor_listener);
     machine_accept(m, &m->qtest, qtest_listener);
-    machine_monitor_answer(m, greeting, sizeof(greeting));
-    free((char *)qtest_path);
-    free((char *)monitor_path);
+    machine_monitor_answer(m, greeting);
+    machine_monitor(m, NULL, "{\"execute\": \"qmp_capabilities\"}\n");
+    free(qtest_path);
+    free(monitor_path);
 }
 
 bool machine_is_alive(struct machine *m)
@@ -341,50 +342,44 @@ void machine_step(struct machine *m, uint64_t ns)
     machine_command(m, "clock_step %" PRIu64 "\n", ns);
 }
 
-/* Everything up to the next prompt. */
-static void machine_monitor_answer(struct machine *m, char *answer, size_t answer_bytes)
+/* Skips events. */
+static void machine_monitor_answer(struct machine *m, char line[MACHINE_LINE])
 {
-    static const char prompt[] = "(qemu) ";
-    struct machine_stream *stream = &m->monitor;
-    size_t bytes;
-
-    while (stream->fill < sizeof(prompt) - 1 ||
-           memcmp(stream->buffer + stream->fill - (sizeof(prompt) - 1), prompt, sizeof(prompt) - 1) != 0) {
-        machine_receive(m, stream);
-    }
-    bytes = stream->fill - (sizeof(prompt) - 1);
-    bytes = bytes < answer_bytes - 1 ? bytes : answer_bytes - 1;
-    memcpy(answer, stream->buffer, bytes);
-    answer[bytes] = '\0';
-    stream->fill = 0;
+    do {
+        machine_receive_line(m, &m->monitor, line);
+    } while (strstr(line, "\"event\"") != NULL);
 }
 
-/* The monitor echoes what is typed, with cursor movements, up to the first line end. */
-void machine_monitor(struct machine *m, const char *command, char *answer, size_t answer_bytes)
+void machine_monitor(struct machine *m, char answer[MACHINE_LINE], const char *format, ...)
 {
-    char text[MACHINE_LINE];
-    char *start;
+    char line[MACHINE_LINE];
+    va_list arguments;
 
-    snprintf(text, sizeof(text), "%s\n", command);
-    machine_send(m, &m->monitor, text);
-    machine_monitor_answer(m, text, sizeof(text));
-    start = strchr(text, '\n');
-    start = start != NULL ? start + 1 : text;
-    snprintf(answer, answer_bytes, "%s", start);
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    machine_send(m, &m->monitor, line);
+    machine_monitor_answer(m, line);
+    if (answer != NULL) {
+        strcpy(answer, line);
+    } else if (strstr(line, "\"error\"") != NULL) {
+        fail_msg("monitor: %s", line);
+    }
 }
 
 uint64_t machine_property(struct machine *m, const char *path, const char *name)
 {
-    char command[256];
+    static const char start[] = "{\"return\": ";
     char answer[MACHINE_LINE];
     char *end;
     uint64_t value;
 
-    snprintf(command, sizeof(command), "qom-get %s %s", path, name);
-    machine_monitor(m, command, answer, sizeof(answer));
-    value = strtoull(answer, &end, 0);
-    if (end == answer) {
-        fail_msg("%s: %s", command, answer);
+    machine_monitor(m, answer, "{\"execute\": \"qom-get\", \"arguments\": {\"path\": \"%s\", \"property\": \"%s\"}}\n", path,
+                    name);
+    if (strncmp(answer, start, sizeof(start) - 1) != 0) {
+        fail_msg("%s of %s: %s", name, path, answer);
     }
+    value = strtoull(answer + sizeof(start) - 1, &end, 10);
+    assert_string_equal(end[0] == '}' ? "}" : end, "}");
     return value;
 }

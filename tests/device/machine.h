@@ -47,12 +47,13 @@ void machine_out(struct machine *m, uint16_t port, unsigned bytes, uint32_t valu
 /* Lets the virtual clock, which otherwise stands still, go on. */
 void machine_step(struct machine *m, uint64_t ns);
 
-/* A human monitor command; the answer, without echo and prompt, is cut to fit. */
-void machine_monitor(struct machine *m, const char *command, char *answer, size_t answer_bytes);
+/* A QMP command, a line of JSON. Without a place for the answer an error fails the test. */
+void machine_monitor(struct machine *m, char answer[MACHINE_LINE], const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A property as a number. */
 uint64_t machine_property(struct machine *m, const char *path, const char *name);
 
-/* Joins strings into a newly allocated one that is freed by machine_stop of no machine: at exit. */
-const char *machine_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A newly allocated text, for free. */
+char *machine_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

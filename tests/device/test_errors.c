@@ -26,7 +26,7 @@ struct wrong {
 static const struct wrong wrongs[] = {
     {"memdev missing", MEM, GOOD "," IP, "memdev=ID of a memory-backend object is required"},
     {"memdev unknown", MEM, "memdev=other," GOOD "," IP, "'other' not found"},
-    {"memdev of another kind", "rng-builtin,id=m", "memdev=m," GOOD "," IP, "m"},
+    {"memdev of another kind", "rng-builtin,id=m", "memdev=m," GOOD "," IP, "memory-backend"},
     {"memdev not a power of two", "memory-backend-ram,id=m,size=12K", "memdev=m," GOOD "," IP, "a power of two, at least 4096"},
     {"memdev read-only", "memory-backend-file,id=m,size=64K,share=off,readonly=on,mem-path=@directory@/zeros",
      "memdev=m," GOOD "," IP, "is read-only"},
@@ -69,7 +69,7 @@ static char *replace(char *text, const char *what, const char *by)
     char *at;
 
     while ((at = strstr(text, what)) != NULL) {
-        char *longer = (char *)machine_text("%.*s%s%s", (int)(at - text), text, by, at + strlen(what));
+        char *longer = machine_text("%.*s%s%s", (int)(at - text), text, by, at + strlen(what));
 
         free(text);
         text = longer;

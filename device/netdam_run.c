@@ -57,7 +57,10 @@ static void netdam_run(void *opaque)
     sent = netdam_run_settle(s);
 
     if (result.port_full && sent == 0) {
-        netdam_run_arm(s, MAX(result.next_ns, now + NETDAM_RUN_PORT_FULL_NS));
+        uint64_t later = now + NETDAM_RUN_PORT_FULL_NS;
+
+        /* The netdev calls back; if it holds nothing, the firmware wants what no port takes, and is asked by and by. */
+        netdam_run_arm(s, s->tx.waiting ? MAX(result.next_ns, later) : later);
         return;
     }
     /*

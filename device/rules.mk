@@ -6,3 +6,5 @@ QEMU := $(BUILD)/qemu/qemu-system-x86_64
 .PHONY: qemu
 qemu: ## QEMU with the device: fetch and build once, then what changed
 	$(Q)bash device/qemu/build.sh
+
+CHECKS += device/qemu/integrate_test.sh .ci/deb-src-test

@@ -34,9 +34,11 @@ id_of() {
 
 vendor=$(id_of VENDOR_ID)
 device=$(id_of DEVICE_ID)
+firmware=$root/build/firmware/netdam-fw.so
 
 echo 1..9
-boot --run "smoke-inside.sh $vendor $device" --memfd mem0=64 -- -device netdam,memdev=mem0
+boot --run "smoke-inside.sh $vendor $device" --memfd mem0=64 -- \
+    -device "netdam,memdev=mem0,ip=10.0.0.1/24,firmware=$firmware"
 check 'the guest ends with status 0' [ "$status" = 0 ]
 check 'it sees the device on its PCI bus' grep -q '^pci ' "$log"
 class=$(printf '0x%04x00' "$(id_of CLASS)")

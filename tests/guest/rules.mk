@@ -32,5 +32,5 @@ $(GUEST)/wire.cpio: tests/guest/mkinitramfs.sh tests/guest/wire-inside.sh $(GUES
 
 CHECKS += tests/guest/scan_test.py
 SLOW_TESTS += tests/guest/boot-smoke.sh tests/guest/boot_test.py
-tests/guest/boot-smoke.sh: $(GUEST_BOOT) $(GUEST)/smoke.cpio | qemu
+tests/guest/boot-smoke.sh: $(GUEST_BOOT) $(GUEST)/smoke.cpio $(BUILD)/firmware/netdam-fw.so | qemu
 tests/guest/boot_test.py: $(GUEST_BOOT) $(GUEST)/smoke.cpio $(GUEST)/wire.cpio | qemu

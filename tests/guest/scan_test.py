@@ -6,6 +6,7 @@ import os
 import random
 import sys
 
+sys.dont_write_bytecode = True
 import boot
 
 PAGE = 4096

@@ -222,7 +222,6 @@ void ndtest_wire_inject(struct ndtest_wire *wire, unsigned from, unsigned to, co
 
 void ndtest_wire_restart(struct ndtest_wire *wire, unsigned node)
 {
-    ndtest_node_stop(wire->nodes[node], wire->now_ns);
     wire->incarnation[node]++;
     ndtest_node_start(wire->nodes[node], wire->now_ns);
     wire->run_at_ns[node] = NETDAM_FW_NEVER;

@@ -85,7 +85,7 @@ void ndtest_wire_schedule(struct ndtest_wire *wire, uint64_t delay_ns, uint64_t 
 /* A frame that no node has sent. */
 void ndtest_wire_inject(struct ndtest_wire *wire, unsigned from, unsigned to, const uint8_t *data, size_t bytes,
                         uint64_t delay_ns);
-/* Stops and starts a node; its next incarnation begins. */
+/* Starts a node that was stopped; its next incarnation begins. */
 void ndtest_wire_restart(struct ndtest_wire *wire, unsigned node);
 
 /* Makes the next event happen. False if there is none. */

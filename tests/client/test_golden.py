@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pins the independent client's packets to the golden ones, and the golden ones to the manual. Prints TAP."""
+
+import os
+import re
+import struct
+import sys
+
+import netdam_packet as nd
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GOLDEN = os.path.join(TOP, "tests", "golden")
+REQUESTER = (bytes([10, 0, 0, 1]), bytes.fromhex("fd00" + "00" * 13 + "01"))
+NODE = (bytes([10, 0, 0, 2]), bytes.fromhex("fd00" + "00" * 13 + "02"))
+NODE_MAC = bytes([2, 0, 0, 0, 0, 2])
+GENERATION = 0x5EED000100000003
+KEYS = {0x6B65790123456789: "rwa", 0x6B6579012345678A: "rw"}
+
+
+def load(name):
+    with open(os.path.join(GOLDEN, name + ".hex"), encoding="ascii") as f:
+        return bytes.fromhex("".join(line.partition("#")[0] for line in f))
+
+
+def manifest():
+    with open(os.path.join(GOLDEN, "manifest.txt"), encoding="ascii") as f:
+        return [line.split() for line in f if line.strip() and not line.startswith("#")]
+
+
+def internet_sum(data):
+    data += b"\0" * (len(data) & 1)
+    total = sum(struct.unpack(">%dH" % (len(data) // 2), data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def unwrap(frame):
+    """The UDP payload of a frame, and whether it is IPv6; raises Dropped as a node of the manual would."""
+    if len(frame) < 14:
+        raise nd.Dropped("RX_MALFORMED")
+    own = NODE if frame[:6] == NODE_MAC else REQUESTER
+    ethertype, ip = int.from_bytes(frame[12:14], "big"), frame[14:]
+    if ethertype == 0x0800:
+        if len(ip) < 20 or ip[0] >> 4 != 4:
+            raise nd.Dropped("RX_MALFORMED")
+        head, total = (ip[0] & 15) * 4, int.from_bytes(ip[2:4], "big")
+        if head < 20 or not head <= total <= len(ip):
+            raise nd.Dropped("RX_MALFORMED")
+        if internet_sum(ip[:head]) != 0xFFFF:
+            raise nd.Dropped("RX_CHECKSUM")
+        if int.from_bytes(ip[6:8], "big") & 0x3FFF or ip[16:20] != own[0] or ip[9] != 17:
+            raise nd.Dropped("RX_OTHER")
+        udp, pseudo = ip[head:total], ip[12:20] + b"\0\x11" + (total - head).to_bytes(2, "big")
+    elif ethertype == 0x86DD:
+        if len(ip) < 40 or ip[0] >> 4 != 6 or int.from_bytes(ip[4:6], "big") > len(ip) - 40:
+            raise nd.Dropped("RX_MALFORMED")
+        if ip[24:40] != own[1] or ip[6] != 17:
+            raise nd.Dropped("RX_OTHER")
+        udp = ip[40:40 + int.from_bytes(ip[4:6], "big")]
+        pseudo = ip[8:40] + len(udp).to_bytes(4, "big") + b"\0\0\0\x11"
+    else:
+        raise nd.Dropped("RX_OTHER")
+    if len(udp) < 8 or int.from_bytes(udp[2:4], "big") != nd.PORT:
+        raise nd.Dropped("RX_OTHER")
+    if int.from_bytes(udp[4:6], "big") != len(udp):
+        raise nd.Dropped("RX_MALFORMED")
+    if udp[6:8] == b"\0\0":
+        if ethertype == 0x86DD:
+            raise nd.Dropped("RX_CHECKSUM")
+    elif internet_sum(pseudo + udp) != 0xFFFF:
+        raise nd.Dropped("RX_CHECKSUM")
+    return udp[8:], ethertype == 0x86DD
+
+
+def outcome(frame):
+    """What the node of the manifest makes of a frame: a status name or a counter; and the packet."""
+    try:
+        data, ipv6 = unwrap(frame)
+        packet = nd.decode(data)
+    except nd.Dropped as dropped:
+        return str(dropped), None
+    except nd.Refused as refused:
+        return nd.STATUS_NAMES[refused.args[0]], None
+    if packet.kind == nd.RESPONSE:
+        return nd.STATUS_NAMES[packet.status], packet
+    status = nd.check_instruction(packet, ipv6=ipv6)
+    s = packet.segment
+    if status == nd.OK and s["opcode"] == nd.READ and s["generation"] >> 32 != GENERATION >> 32:
+        status = nd.STALE
+    elif status == nd.OK and s["opcode"] not in (nd.READ, nd.ECHO):
+        if packet.distance >= nd.WINDOW or packet.distance > packet.number:
+            return "REQUESTS_BEYOND_WINDOW", packet
+        if s["generation"] != GENERATION:
+            status = nd.STALE
+    if status == nd.OK and s["opcode"] not in (nd.CONFIRM, nd.ECHO):
+        need = {nd.READ: "r", nd.WRITE: "w", nd.REDUCE: "a"}.get(s["opcode"], "ra")
+        if s["key"] not in KEYS:
+            status = nd.BAD_KEY
+        elif s["address"] + s["length"] > 4096:
+            status = nd.BAD_RANGE
+        elif not set(need) <= set(KEYS[s["key"]]):
+            status = nd.NO_PERMISSION
+        elif s["opcode"] not in (nd.READ, nd.WRITE) and s["address"] % nd.TYPE_BYTES[s["type"]]:
+            status = nd.MISALIGNED
+    return nd.STATUS_NAMES[status], packet
+
+
+def answer_problem(packet, answer, expected):
+    """What in an answer contradicts its request, or None."""
+    a, s = answer.segment, packet.segment
+    same = [("context", answer.context, packet.context), ("number", answer.number, packet.number),
+            ("distance", answer.distance, packet.distance), ("count", answer.segment_count, packet.segment_count),
+            ("opcode", a["opcode"], s["opcode"]), ("operation", a["operation"], s["operation"]),
+            ("type", a["type"], s["type"]), ("hop", a["hop"], packet.segment_index),
+            ("echo", a["echo"], s["generation"]), ("generation", a["generation"], GENERATION),
+            ("status", nd.STATUS_NAMES[answer.status], expected),
+            ("length", a["length"], s["length"] if expected == "OK" else 0)]
+    for name, got, right in same:
+        if got != right:
+            return "%s %r, not %r" % (name, got, right)
+    returned = s["length"] if expected == "OK" and s["opcode"] in (nd.READ, nd.ECHO, nd.FETCH_ADD, nd.CAS) else 0
+    return None if len(answer.payload) == returned else "%d bytes of payload" % len(answer.payload)
+
+
+def examine(name, kind, expected, answer):
+    frame = load(name)
+    got, packet = outcome(frame)
+    if kind == "malformed" and expected == "RESPONSES_UNMATCHED":
+        return None if packet is not None and packet.kind == nd.RESPONSE else "got " + got
+    if got != expected:
+        return "got %s, expected %s" % (got, expected)
+    if packet is not None and kind in ("encode", "decode") and packet.encode() != unwrap(frame)[0]:
+        return "encoding what was decoded does not give the same bytes"
+    if packet is not None and answer != "-":
+        decoded = outcome(load(answer))[1]
+        return "no answer" if decoded is None else answer_problem(packet, decoded, expected)
+    return None
+
+
+def missing_opcodes(entries):
+    """Opcodes of the manual's table that lack a golden request or a golden answer."""
+    seen = set()
+    for name, kind, _, _ in entries:
+        if kind in ("encode", "decode"):
+            try:
+                packet = nd.decode(unwrap(load(name))[0])
+            except (nd.Refused, nd.Dropped):
+                continue
+            seen.add((packet.kind, packet.segment["opcode"]))
+    with open(os.path.join(TOP, "docs", "tables", "opcodes.md"), encoding="ascii") as f:
+        table = re.findall(r"^\| ([A-Z_]+) \| (0x\w\w) \|", f.read(), re.M)
+    return [name for name, value in table for kind in (nd.REQUEST, nd.RESPONSE) if (kind, int(value, 16)) not in seen]
+
+
+def main():
+    results = []
+
+    def ok(name, problem):
+        results.append(problem is None)
+        print("%sok %d - %s" % ("" if problem is None else "not ", len(results), name))
+        if problem:
+            print("# " + problem)
+
+    entries = manifest()
+    ok("crc32c of 123456789", None if nd.crc32c(b"123456789") == 0xE3069283 else hex(nd.crc32c(b"123456789")))
+    for entry in entries:
+        ok(entry[0], examine(*entry) if len(entry) == 4 else "not four columns")
+    lacking = missing_opcodes(entries)
+    ok("a request and an answer for every opcode", " ".join(lacking) if lacking else None)
+    files = {name[:-4] for name in os.listdir(GOLDEN) if name.endswith(".hex")}
+    odd = files ^ {entry[0] for entry in entries}
+    ok("manifest and files agree", None if not odd else " ".join(sorted(odd)))
+    print("1..%d" % len(results))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

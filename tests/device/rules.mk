@@ -3,7 +3,7 @@
 # meant. They need the QEMU of device/qemu/build.sh, and the images that it can load are those without sanitizers.
 
 DEVICE_TEST_DIR := $(O)/tests/device
-DEVICE_TESTS := errors interrupts port
+DEVICE_TESTS := errors interrupts port registers
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry
 
 DEVICE_IMAGE_FLAGS_image-2 := -DIMAGE_VERSION=0x00020003u
@@ -18,7 +18,8 @@ INCLUDES_ALL += -Itests/device
 
 $(DEVICE_TEST_DIR)/%.o: tests/device/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -D_GNU_SOURCE -DNETDAM_TEST_IMAGES='"$(DEVICE_TEST_DIR)"' -Ifirmware/include -Itests/device -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS_ALL) -D_GNU_SOURCE -DNETDAM_TEST_IMAGES='"$(DEVICE_TEST_DIR)"' \
+	  -DNETDAM_TEST_FIRMWARE='"$(O)/firmware/netdam-fw.so"' -Ifirmware/include -Itests/device -c -o $@ $<
 
 $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so): $(DEVICE_TEST_DIR)/%.so: tests/device/image.c tests/device/image.h $(wildcard firmware/include/netdam/*.h)
 	@mkdir -p $(@D)
@@ -26,7 +27,7 @@ $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so): $(DEVICE_TEST_DIR)/%.so: tests/
 	  -Ifirmware/include -Itests/device -o $@ $<
 
 $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%): $(DEVICE_TEST_DIR)/test_%: $(DEVICE_TEST_DIR)/test_%.o $(DEVICE_TEST_DIR)/machine.o \
-  $(DEVICE_TEST_DIR)/card.o $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so)
+  $(DEVICE_TEST_DIR)/card.o $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so) | $(O)/firmware/netdam-fw.so
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -lcmocka
 
 -include $(wildcard $(DEVICE_TEST_DIR)/*.d)

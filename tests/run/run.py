@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Boots two guests with a NetDAM card each over one wire, has them work on each other's on-board memory, and writes what
+was seen to a JSON file. Exits 0 if every check holds."""
+
+import argparse
+import hashlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "guest"))
+import boot  # noqa: E402
+
+RUN = os.path.join(ROOT, "build", "run")
+FIRMWARE = os.path.join(ROOT, "build", "firmware", "netdam-fw.so")
+PAYLOAD = os.path.join(ROOT, "build", "guest", "vmlinuz")
+KEY = "6e657464616d2121"
+ADDRESSES = {"a": "10.78.0.1", "b": "10.78.0.2"}
+ONBOARD_BYTES = 64 << 20
+MTU = 9000
+ADDS = 10000
+MARKER_BYTES = 64
+CHECKS = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "bus_master_off_ok", "marker_in_onboard",
+          "marker_control_found"]
+
+
+class Card:
+    """The program in one guest: commands and their answers."""
+
+    def __init__(self, name, guest):
+        self.name = name
+        self.guest = guest
+
+    def ask(self, command):
+        self.guest.send_line(command)
+
+    def answer(self, command):
+        match = self.guest.wait_line(r"^(ok|error)(.*)$")
+        if match.group(1) != "ok":
+            raise boot.GuestError(f"guest {self.name}: {command}:{match.group(2)}")
+        return dict(item.split("=", 1) for item in match.group(2).split())
+
+    def do(self, command):
+        self.ask(command)
+        return self.answer(command)
+
+
+def both(cards, commands):
+    """One command for each, at the same moment."""
+    for card, command in zip(cards, commands):
+        card.ask(command)
+    return [card.answer(command) for card, command in zip(cards, commands)]
+
+
+def make_guest(name, wire):
+    device = (f"netdam,memdev=onboard,netdev=net0,ip={ADDRESSES[name]}/24,mac=02:00:0a:4e:00:0{ord(name) - 96},"
+              f"mtu={MTU},firmware={FIRMWARE}")
+    return boot.Guest(f"run-{name}", "pair", initrd=os.path.join(RUN, "pair.cpio"), memories={"onboard": ONBOARD_BYTES},
+                      wires=[wire], args=["-device", device])
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def move_file(a, b, result):
+    with open(PAYLOAD, "rb") as file:
+        expected = hashlib.sha256(file.read()).hexdigest()
+    size = int(a.do("load /payload")["bytes"])
+    pushed = a.do("push")
+    digest = b.do(f"sha256 {size}")["sha256"]
+    result["file_bytes"] = size
+    result["file_sha256_ok"] = digest == expected
+    say(f"A wrote {size} bytes into B's on-board memory in {float(pushed['seconds']) * 1e3:.1f} ms")
+    say(f"  sha256 of the file   {expected}\n  sha256 on B          {digest}")
+    pulled = a.do("pull")
+    digest = a.do(f"sha256 {size}")["sha256"]
+    result["readback_ok"] = digest == expected
+    say(f"A read them back in {float(pulled['seconds']) * 1e3:.1f} ms\n  sha256 on A          {digest}")
+
+
+def count(a, b, result):
+    answers = both([a, b], [f"add other {ADDS}", f"add self {ADDS}"])
+    value = int(b.do("counter")["value"])
+    result["counter_value"] = value
+    result["counter_interleaved"] = int(answers[0]["interleaved"])
+    result["counter_exact"] = value == 2 * ADDS
+    say(f"A and B added 1 to one counter {ADDS} times each: it is {value}; "
+        f"B came between A's steps {answers[0]['interleaved']} times")
+
+
+def reduce(a, b, result):
+    b.do("base")
+    both([a, b], ["vector 3", "vector 5"])
+    both([a, b], ["reduce other", "reduce self"])
+    check = b.do("check 3 5")
+    result["reduce_elements"] = int(check["elements"])
+    result["reduce_ok"] = check["wrong"] == "0"
+    say(f"A and B each added a vector of {check['elements']} float32 into a buffer on B: {check['wrong']} elements wrong")
+
+
+def measure(a, result):
+    latency = a.do("latency")
+    result["write_lat_p50_us"] = float(latency["p50_us"])
+    result["write_lat_p99_us"] = float(latency["p99_us"])
+    result["write_bw_64k_GBps"] = float(a.do("bandwidth")["GBps"])
+    say(f"write of 8 B from A to B, until A sees the completion: {result['write_lat_p50_us']:.1f} us median, "
+        f"{result['write_lat_p99_us']:.1f} us p99; of 64 KiB: {result['write_bw_64k_GBps']:.2f} GB/s")
+
+
+def scan(cards, memory, marker):
+    for card in cards:
+        card.guest.pause()
+    found = {card.name: card.guest.scan(memory, marker) for card in cards}
+    for card in cards:
+        card.guest.resume()
+    return found
+
+
+def search_marker(a, b, result):
+    """The marker is random, crosses the wire in on-board memory, and must not be in any main memory until copied there."""
+    marker = secrets.token_bytes(MARKER_BYTES)
+    a.do("marker " + bytes(byte ^ 0xFF for byte in marker).hex())
+    main = scan([a, b], "ram", marker)
+    onboard = scan([a, b], "onboard", marker)
+    b.do("copy")
+    control = scan([b], "ram", marker)
+    result["marker_in_main_memory"] = sum(main.values())
+    result["marker_in_onboard"] = all(onboard.values())
+    result["marker_control_found"] = all(control.values())
+    say(f"marker sent from A to B: {sum(main.values())} times in the guests' main memory, "
+        f"{onboard['a']} and {onboard['b']} times on board of A and B; "
+        f"after B's CPU copied it: {control['b']} times in B's main memory")
+
+
+def work(a, b, result):
+    off = [card.do("bus-master off")["bus_master"] for card in (a, b)]
+    say("bus mastering is off on both cards: they cannot reach main memory, nor raise MSI-X")
+    move_file(a, b, result)
+    count(a, b, result)
+    reduce(a, b, result)
+    measure(a, result)
+    search_marker(a, b, result)
+    stats = [card.do("stat") for card in (a, b)]
+    result["main_memory_bytes"] = sum(int(stat["main_memory_bytes"]) for stat in stats)
+    result["retransmissions"] = sum(int(stat["retransmissions"]) for stat in stats)
+    still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
+    result["bus_master_off_ok"] = off + still_off == ["0"] * 4 and all(
+        result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok"))
+    say(f"the cards' own count of bytes moved to or from main memory: {result['main_memory_bytes']}")
+
+
+def commit():
+    run = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return run.stdout.strip() or None
+
+
+def previous_seconds(path):
+    try:
+        with open(path, encoding="ascii") as file:
+            return json.load(file)["run_seconds"]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--started", type=int, default=time.time_ns(), help="when the command began, ns since 1970")
+    parser.add_argument("--result", default=os.path.join(RUN, "result.json"), help="default: %(default)s")
+    options = parser.parse_args()
+    boot.exit_on_signals()
+    os.makedirs(RUN, exist_ok=True)
+    result = {"accelerator": boot.accelerator(), "cpus": os.cpu_count(), "commit": commit(),
+              "previous_run_seconds": previous_seconds(options.result)}
+    ends = boot.wire("dgram")
+    try:
+        with make_guest("a", ends[0]) as guest_a, make_guest("b", ends[1]) as guest_b:
+            a, b = Card("a", guest_a), Card("b", guest_b)
+            for card in (a, b):
+                card.guest.wait_line(r"^pair: ready$")
+            say(f"two guests are up ({result['accelerator']})")
+            for card, other in ((a, "b"), (b, "a")):
+                card.do(f"open {KEY} {ADDRESSES[card.name]} {ADDRESSES[other]}")
+            work(a, b, result)
+            for card in (a, b):
+                card.ask("quit")
+            status = [card.guest.wait_exit() for card in (a, b)]
+    except boot.GuestError as error:
+        print(f"run: {error}", file=sys.stderr)
+        return 1
+    result["run_seconds"] = round((time.time_ns() - options.started) / 1e9, 2)
+    passed = all(result[name] for name in CHECKS) and result["marker_in_main_memory"] == 0 \
+        and result["main_memory_bytes"] == 0 and status == [0, 0]
+    result["passed"] = passed
+    with open(options.result + ".new", "w", encoding="ascii") as file:
+        json.dump(result, file, indent=2)
+        file.write("\n")
+    os.replace(options.result + ".new", options.result)
+    say(f"{'passed' if passed else 'FAILED'} in {result['run_seconds']} s; {os.path.relpath(options.result)}")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

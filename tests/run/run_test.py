@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The two-guest run as a test: each check of its result, in TAP."""
+
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+RESULT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build", "run", "test.json")
+TRUE = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "bus_master_off_ok", "marker_in_onboard",
+        "marker_control_found"]
+ZERO = ["marker_in_main_memory", "main_memory_bytes"]
+NUMBERS = ["write_lat_p50_us", "write_bw_64k_GBps", "run_seconds"]
+
+
+def main():
+    try:
+        os.unlink(RESULT)
+    except FileNotFoundError:
+        pass
+    run = subprocess.run([os.path.join(HERE, "run.py"), "--result", RESULT], capture_output=True, text=True, check=False)
+    for line in (run.stdout + run.stderr).splitlines():
+        print(f"# {line}")
+    try:
+        with open(RESULT, encoding="ascii") as file:
+            result = json.load(file)
+    except (OSError, ValueError):
+        result = {}
+    checks = [("the run exits with 0", run.returncode == 0)]
+    checks += [(f"{name} is true", result.get(name) is True) for name in TRUE]
+    checks += [(f"{name} is 0", result.get(name) == 0 and name in result) for name in ZERO]
+    checks += [(f"{name} is there", isinstance(result.get(name), (int, float)) and result[name] > 0) for name in NUMBERS]
+    print(f"1..{len(checks)}")
+    for number, (name, held) in enumerate(checks, 1):
+        print(f"{'ok' if held else 'not ok'} {number} - {name}")
+    return 0 if all(held for _, held in checks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -66,12 +66,11 @@ class Endpoint:
 
     def exchange(self, packet, match=None):
         """Sends until answered. The request must be one that may be repeated as it is."""
-        opcode = packet.segment["opcode"]
         if match is None:
             def match(p):
                 return p.context == packet.context and p.number == packet.number and (
-                    p.segment["opcode"] == opcode
-                    or p.status in (nd.BAD_VERSION, nd.BAD_FLAGS, nd.BAD_SEGMENTS))
+                    p.status in (nd.BAD_VERSION, nd.BAD_FLAGS, nd.BAD_SEGMENTS)
+                    or p.segment["opcode"] == packet.segment["opcode"])
         wait = FIRST_WAIT_S
         for _ in range(TRIES):
             self.send(packet)

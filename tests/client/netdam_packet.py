@@ -213,7 +213,7 @@ def check_instruction(packet, mtu=1500, ipv6=False):
         return BAD_TYPE
     if (opcode not in EXECUTED or packet.node_form != 0
             or packet.flags & (RELAXED | ORDERED | UNRELIABLE | REPRODUCIBLE | IMMEDIATE | TENANT)
-            or (opcode == REDUCE and (operation not in (SUM, MIN, MAX) or type_ not in (I32, I64, F32, F64)))):
+            or (opcode == REDUCE and (operation == SUM_SATURATING or type_ in (F16, BF16)))):
         return UNSUPPORTED
     element, carried = TYPE_BYTES[type_], len(packet.payload)
     if opcode in (FETCH_ADD, CAS):

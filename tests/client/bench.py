@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the client's tests share: a node, clients, exact bursts of packets, the TAP runner."""
+
+import struct
+import sys
+import traceback
+
+import netdam_packet as nd
+from netdam_client import Client
+from node import Node
+
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, right, what=""):
+    if got != right:
+        raise AssertionError("%s: got %r, not %r" % (what, got, right) if what else "got %r, not %r" % (got, right))
+
+
+def status(answer, right):
+    equal(nd.STATUS_NAMES[answer.status], nd.STATUS_NAMES[right], "status")
+
+
+class Bench:
+    """One node for most tests, each of which has a page of memory of its own."""
+
+    def __init__(self):
+        self.node = Node(key=0x1F2E3D4C5B6A7988)
+        self.base = 0
+        self.clients = []
+        self.dropped = {}  # counter: datagrams sent that must have raised it
+
+    def page(self):
+        self.base += 16384
+        return self.base
+
+    def client(self, **options):
+        client = Client(self.node.address, self.node.port, self.node.key, **options)
+        self.clients.append(client)
+        return client
+
+    def known(self, **options):
+        """A client that has learnt the generation, without a lane."""
+        client = self.client(**options)
+        answer = client.endpoint.exchange(client.build(nd.CONFIRM, client.next_number, key=0))
+        status(answer, nd.STALE)
+        client.accept_stale(answer)
+        return client
+
+    def drops(self, counter, count=1):
+        """Notes that the node has been sent something that it must drop and count."""
+        self.dropped[counter] = self.dropped.get(counter, 0) + count
+
+    def check_drops(self):
+        """Ends the node and compares its counters with what was noted."""
+        self.close_clients()
+        counters = self.node.stop()
+        assert self.dropped, "nothing was dropped"
+        for counter, count in sorted(self.dropped.items()):
+            equal(counters[counter], count, counter)
+        assert counters["REQUESTS_EXECUTED"] > 0
+        equal(counters["MAIN_MEMORY_BYTES"], 0)
+
+    def close_clients(self):
+        for client in self.clients:
+            client.close()
+        self.clients = []
+
+
+def check_answer(request, answer):
+    """What each answer must repeat of its request."""
+    equal(answer.context, request.context, "context")
+    equal(answer.number, request.number, "number")
+    equal(answer.distance, request.distance, "distance")
+    equal(answer.segment_count, request.segment_count, "segment_count")
+    equal(answer.node_form, 0, "node_form")
+    if answer.status not in (nd.BAD_VERSION, nd.BAD_FLAGS, nd.BAD_SEGMENTS):
+        s, a = request.segment, answer.segment
+        equal([a[n] for n in ("opcode", "operation", "type")], [s[n] for n in ("opcode", "operation", "type")])
+        equal(a["hop"], request.segment_index, "hop")
+        equal(a["echo"], s["generation"], "echo")
+        if answer.status != nd.OK:
+            equal(a["length"], 0, "length of a refusal")
+            equal(answer.payload, b"", "payload of a refusal")
+
+
+def ask(client, packet):
+    answer = client.endpoint.exchange(packet)
+    check_answer(packet, answer)
+    return answer
+
+
+def answers(client, *packets):
+    """All answers to these packets, each sent once. An ECHO behind them tells when the node is through."""
+    for packet in packets:
+        client.endpoint.send(packet)
+    number = client.next_laneless
+    client.next_laneless += 1
+    echo = nd.request(nd.ECHO, client.context, number, payload=b"through?")
+    got = []
+
+    def match(packet):
+        if packet.segment["opcode"] == nd.ECHO and packet.number == number and packet.context == client.context:
+            return True
+        got.append(packet)
+        return False
+
+    status(client.endpoint.exchange(echo, match), nd.OK)
+    return got
+
+
+def write_packet(client, number, distance, address, data, **fields):
+    return client.build(nd.WRITE, number, distance=distance, address=address, payload=data, **fields)
+
+
+def add_packet(client, number, distance, address, value=1, **fields):
+    return client.build(nd.FETCH_ADD, number, distance=distance, address=address, type=nd.I64, length=8,
+                        payload=struct.pack("<q", value), **fields)
+
+
+def cell(client, address):
+    answer = client.read(address, 8)
+    status(answer, nd.OK)
+    return struct.unpack("<q", answer.payload)[0]
+
+
+def run():
+    """Runs the registered tests, one node for all of them; prints TAP; ends the program."""
+    failed = 0
+    bench = Bench()
+    try:
+        for number, function in enumerate(TESTS, 1):
+            try:
+                function(bench)
+                print("ok %d - %s" % (number, function.__name__))
+            except Exception as error:  # each test reports and the next one runs
+                failed += 1
+                print("not ok %d - %s" % (number, function.__name__))
+                for line in "".join(traceback.format_exception(error)).splitlines():
+                    print("# " + line)
+            sys.stdout.flush()
+    finally:
+        bench.close_clients()
+        bench.node.kill()
+    print("1..%d" % len(TESTS))
+    sys.exit(1 if failed else 0)

@@ -122,7 +122,7 @@ bool snapshot_explains(struct world *world, const struct op *op, const uint8_t *
 
             if (snapshot->address == address && snapshot->key == op->d.remote_key && snapshot->from == op->node &&
                 snapshot->target == op->target && snapshot->at_ns >= op->posted_ns &&
-                snapshot->length <= op->d.length - at && (snapshot->length != 0 || op->d.length == 0) &&
+                snapshot->length == (op->d.length - at < op->split ? op->d.length - at : op->split) &&
                 snapshot->hash == ndtest_hash(0, bytes + at, snapshot->length)) {
                 found = snapshot;
             }

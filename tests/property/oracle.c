@@ -94,11 +94,11 @@ static bool access_to_ring(struct site *site, uint64_t offset, uint64_t bytes, b
             continue;
         }
         if (within(offset, bytes, queue->sq_base, netdam_ring_bytes(queue->sq_log2, 64))) {
-            return reads || site->queue_creating || within(offset, bytes, queue->sq_base + 64, 64);
+            /* The header is announced as a whole; software's half of it is compared in oracle_compare. */
+            return reads || within(offset, bytes, queue->sq_base, 128);
         }
         if (within(offset, bytes, queue->cq_base, netdam_ring_bytes(queue->cq_log2, 32))) {
-            return reads || site->queue_creating ||
-                   within(offset, bytes, queue->cq_base, 64) || offset >= queue->cq_base + 128;
+            return true;
         }
     }
     return false;
@@ -153,9 +153,24 @@ void oracle_access(void *opaque, struct ndtest_node *node, uint64_t offset, uint
               (unsigned long long)bytes, site->packet_valid ? "" : " (no request)");
 }
 
+/* PROPERTY_TRACE=1: what the firmware tells, for whoever follows a replay. */
+void oracle_trace(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t a, uint64_t b,
+                  uint64_t c)
+{
+    static const char *const names[] = {
+#define TRACE_NAME(name, arguments, text) #name " (" arguments "): ",
+        NETDAM_FW_TRACE_LIST(TRACE_NAME)
+#undef TRACE_NAME
+    };
+    const struct world *world = opaque;
+
+    printf("# %llu node %u %s%llx %llx %llx\n", (unsigned long long)world->wire.now_ns, node->index, names[event],
+           (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
+}
+
 /* ---- frames leaving ---- */
 
-static bool piece_matches(struct world *world, struct site *site, const struct op *op, const struct ndtest_packet *packet)
+static bool piece_matches(const struct site *site, const struct op *op, const struct ndtest_packet *packet)
 {
     uint64_t at = packet->address - op->d.remote_address;
 
@@ -165,8 +180,7 @@ static bool piece_matches(struct world *world, struct site *site, const struct o
     }
     /* Split as PAYLOAD_MAX says. */
     if (!op_atomic(packet->opcode) &&
-        (at % world->payload_max != 0 ||
-         packet->length != (op->d.length - at < world->payload_max ? op->d.length - at : world->payload_max))) {
+        (at % op->split != 0 || packet->length != (op->d.length - at < op->split ? op->d.length - at : op->split))) {
         return false;
     }
     if (op_atomic(packet->opcode)) {
@@ -217,7 +231,7 @@ static void sent_request(struct world *world, struct site *site, const struct nd
     piece = op_modifies(packet->opcode) ? piece_find(world, packet->context, packet->number) : NULL;
     if (piece == NULL) {
         for (uint32_t i = 0; i < site->outstanding_count && found == NONE; i++) {
-            if (piece_matches(world, site, &world->ops[site->outstanding[i]], packet)) {
+            if (piece_matches(site, &world->ops[site->outstanding[i]], packet)) {
                 found = site->outstanding[i];
             }
         }
@@ -227,10 +241,10 @@ static void sent_request(struct world *world, struct site *site, const struct nd
                       (unsigned long long)packet->address, packet->length);
             return;
         }
-        world->ops[found].sent = true;
         if (!op_modifies(packet->opcode)) {
-            return;
+            return; /* Two READs may look the same; it does not matter which this is. */
         }
+        world->ops[found].sent = true;
         piece = piece_add(world, packet->context, packet->number);
         piece->op = found;
         piece->opcode = packet->opcode;
@@ -254,7 +268,8 @@ static void sent_request(struct world *world, struct site *site, const struct nd
     }
 }
 
-static void sent_response(struct world *world, struct site *site, const struct ndtest_packet *packet)
+/* `value` is what the payload holds, for atomics. */
+static void sent_response(struct world *world, struct site *site, const struct ndtest_packet *packet, uint64_t value)
 {
     struct piece *piece;
     struct context *context;
@@ -278,8 +293,7 @@ static void sent_response(struct world *world, struct site *site, const struct n
             violation(world, 2, "node %u acknowledges number %llu of context %llx, which was never applied",
                       site->node.index, (unsigned long long)packet->number, (unsigned long long)packet->context);
         } else if (op_atomic(piece->opcode) &&
-                   (packet->payload_bytes != piece->length ||
-                    reference_load(packet->payload, piece->length) != piece->old_value)) {
+                   (packet->payload_bytes != piece->length || value != piece->old_value)) {
             violation(world, 7, "node %u answers an atomic with a value that was not there", site->node.index);
         }
     } else if (status_class(packet->status) == NETDAM_STATUS_CLASS_REFUSED) {
@@ -307,7 +321,17 @@ static void hook_transmitted(void *opaque, struct ndtest_node *node, const uint8
     if (packet.kind == NETDAM_KIND_REQUEST) {
         sent_request(world, site, &packet);
     } else {
-        sent_response(world, site, &packet);
+        uint64_t value = packet.payload_bytes <= 8 ? reference_load(packet.payload, packet.payload_bytes) : 0;
+
+        if (!site->receiving) {
+            sent_response(world, site, &packet, value);
+        } else if (site->answer_count < ANSWERS_MAX) {
+            /* What it answers to is known when receive has returned. */
+            site->answers[site->answer_count] = packet;
+            site->answer_values[site->answer_count++] = value;
+        } else {
+            violation(world, 3, "node %u sends more than %u answers to one frame", node->index, ANSWERS_MAX);
+        }
     }
 }
 
@@ -318,6 +342,7 @@ static void hook_before_receive(void *opaque, struct ndtest_node *node, const st
     struct world *world = opaque;
     struct site *site = site_of(world, node);
 
+    site->receiving = true;
     site->packet_valid = ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &site->packet);
     site->executed_before = ndtest_node_counter(node, NETDAM_COUNTER_REQUESTS_EXECUTED);
     site->refused_before = ndtest_node_counter(node, NETDAM_COUNTER_REQUESTS_REFUSED);
@@ -451,6 +476,11 @@ static void hook_after_receive(void *opaque, struct ndtest_node *node, const str
         }
     }
     site->packet_valid = false;
+    site->receiving = false;
+    for (unsigned i = 0; i < site->answer_count; i++) {
+        sent_response(world, site, &site->answers[i], site->answer_values[i]);
+    }
+    site->answer_count = 0;
     oracle_observe_taken(world, site);
 }
 
@@ -549,6 +579,22 @@ void oracle_accept_memory(struct site *site, uint64_t offset, uint64_t bytes)
     memcpy(site->shadow + offset, site->node.memory + offset, bytes);
 }
 
+/* What software alone stores in the ring headers. */
+static void compare_rings(struct world *world, struct site *site)
+{
+    for (unsigned i = 0; i < SITE_QUEUES; i++) {
+        const struct ndtest_queue *queue = &site->queues[i];
+        const struct netdam_ring *sq = (const void *)(site->node.memory + queue->sq_base);
+        const struct netdam_ring *cq = (const void *)(site->node.memory + queue->cq_base);
+
+        if (queue->open && (sq->producer != queue->produced || sq->producer_flags != 0 ||
+                            cq->consumer != queue->consumed || cq->arm != 0)) {
+            violation(world, 4, "node %u queue %u: the device has stored in software's half of a ring header",
+                      site->node.index, i);
+        }
+    }
+}
+
 /* Bytes that the device may be changing at the moment: its rings, and buffers of requests under way. */
 static bool may_differ(struct world *world, struct site *site, uint64_t offset)
 {
@@ -575,6 +621,7 @@ void oracle_compare(struct world *world, struct site *site)
     uint64_t lanes;
 
     world->tally->checks[6]++;
+    compare_rings(world, site);
     for (uint64_t at = 0; at < site->node.config.memory_bytes; at += 4096) {
         if (memcmp(site->shadow + at, site->node.memory + at, 4096) == 0) {
             continue;

@@ -29,6 +29,17 @@ static void heal(struct world *world)
 
 /* ---- regions ---- */
 
+static void any_status_for_key(struct world *world, uint64_t key)
+{
+    for (unsigned i = 0; i < world->site_count; i++) {
+        for (uint32_t j = 0; j < world->sites[i].outstanding_count; j++) {
+            struct op *op = &world->ops[world->sites[i].outstanding[j]];
+
+            op->any_status = op->any_status || op->d.remote_key == key;
+        }
+    }
+}
+
 static void region_create(struct world *world, struct site *site, unsigned slot, bool keep_key)
 {
     struct region *region = &site->regions[slot];
@@ -63,13 +74,31 @@ static void region_create(struct world *world, struct site *site, unsigned slot,
     }
     region->live = true;
     region->changed_ns = now(world);
+    any_status_for_key(world, region->key);
+}
+
+/*
+ * Handles are used again. What is still in a ring means whatever its handles mean when it is taken, which software must
+ * not leave to chance: it does not give a handle back that a descriptor in a ring names.
+ */
+static bool handle_waits(struct world *world, struct site *site, const struct region *region, const struct peer *peer)
+{
+    oracle_observe_taken(world, site);
+    for (uint32_t i = 0; i < site->outstanding_count; i++) {
+        const struct op *op = &world->ops[site->outstanding[i]];
+
+        if (op->state == OP_POSTED && ((region != NULL && op->slot != NONE && op->d.local_region == region->index) ||
+                                       (peer != NULL && op->d.peer == peer->handle))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void region_destroy(struct world *world, struct site *site, unsigned slot)
 {
     struct region *region = &site->regions[slot];
 
-    oracle_observe_taken(world, site);
     if (ndtest_region_destroy(&site->node, region->index, now(world)) != NETDAM_ADMIN_STATUS_OK) {
         violation(world, 1, "node %u: REGION_DESTROY failed", site->node.index);
     }
@@ -80,22 +109,19 @@ static void region_destroy(struct world *world, struct site *site, unsigned slot
 
         if (op->d.local_region == region->index && !op_atomic(op->d.opcode)) {
             op->any_status = true;
-            op->local_dead = op->local_dead || op->state == OP_TAKEN;
+            op->local_dead = true;
         }
     }
-    for (unsigned i = 0; i < world->site_count; i++) {
-        for (uint32_t j = 0; j < world->sites[i].outstanding_count; j++) {
-            struct op *op = &world->ops[world->sites[i].outstanding[j]];
-
-            op->any_status = op->any_status || op->d.remote_key == region->key;
-        }
-    }
+    any_status_for_key(world, region->key);
 }
 
 static void region_change(struct world *world, struct site *site, unsigned slot)
 {
     if (!site->regions[slot].live) {
         region_create(world, site, slot, chance(world, 50));
+        return;
+    }
+    if (handle_waits(world, site, &site->regions[slot], NULL)) {
         return;
     }
     region_destroy(world, site, slot);
@@ -118,9 +144,7 @@ static void queue_create(struct world *world, struct site *site, unsigned slot)
 
     *queue = (struct ndtest_queue){
         .node = &site->node, .sq_base = sq, .cq_base = cq, .sq_log2 = sq_log2, .cq_log2 = cq_log2, .open = true};
-    site->queue_creating = true;
     status = ndtest_queue_create(queue, &site->node, sq, sq_log2, cq, cq_log2, first, now(world));
-    site->queue_creating = false;
     site->seen_taken[slot] = first;
     if (status != NETDAM_ADMIN_STATUS_OK) {
         violation(world, 1, "node %u: QUEUE_CREATE says %d", site->node.index, (int)status);
@@ -207,7 +231,8 @@ static void peer_open(struct world *world, struct site *site, unsigned slot)
     }
     peer->target = (uint8_t)target;
     peer->family = chance(world, 25) ? 6 : 4;
-    if (chance(world, 50)) {
+    /* There is no neighbour discovery for IPv6. */
+    if (peer->family == 6 || chance(world, 50)) {
         ndtest_neighbour_set(&site->node, &world->sites[target].node, peer->family, now(world));
     }
     status = ndtest_peer_open(&site->node, &world->sites[target].node, peer->family, now(world), &peer->handle);
@@ -215,6 +240,7 @@ static void peer_open(struct world *world, struct site *site, unsigned slot)
         peer->family = 4;
         status = ndtest_peer_open(&site->node, &world->sites[target].node, 4, now(world), &peer->handle);
     }
+    peer->split = netdam_payload_max(site->node.config.mtu - (peer->family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0));
     peer->open = status == NETDAM_ADMIN_STATUS_OK;
     if (!peer->open) {
         violation(world, 1, "node %u: PEER_OPEN says %d", site->node.index, (int)status);
@@ -342,9 +368,9 @@ static uint64_t draw_address(struct world *world, uint64_t region_bytes, uint64_
 }
 
 /* A number that stands for one descriptor would be bound to a look-alike: none such at the same time. */
-static bool ambiguous(struct world *world, struct site *site, const struct netdam_descriptor *d)
+static bool ambiguous(struct world *world, struct site *site, const struct netdam_descriptor *d, uint32_t split)
 {
-    uint64_t tail = d->length % world->payload_max;
+    uint64_t tail = d->length % split;
 
     for (uint32_t i = 0; i < site->outstanding_count; i++) {
         const struct netdam_descriptor *o = &world->ops[site->outstanding[i]].d;
@@ -353,7 +379,7 @@ static bool ambiguous(struct world *world, struct site *site, const struct netda
             continue;
         }
         if (op_atomic(d->opcode) ? o->remote_address == d->remote_address && o->type == d->type
-                                 : op_modifies(d->opcode) && (tail < 8 || o->length % world->payload_max < 8) &&
+                                 : op_modifies(d->opcode) && (tail < 8 || o->length % world->ops[site->outstanding[i]].split < 8) &&
                                        o->remote_address + o->length == d->remote_address + d->length) {
             uint64_t mask = (UINT64_C(1) << (8 * (netdam_type_bytes(d->type) & 7))) - 1;
 
@@ -423,10 +449,14 @@ static bool draw_buffer(struct world *world, struct site *site, struct op *op, b
     }
     region = &site->regions[TARGET_REGIONS + slot / (SITE_SLOTS / LOCAL_REGIONS)];
     shift = draw(world, world->slot_bytes - op->d.length);
+    if (!region->live) {
+        op->d.local_region = 77 + (uint32_t)draw(world, 1000000);
+        return true;
+    }
     op->d.local_region = region->index;
     op->d.u.buffer.local_address = (uint64_t)(slot % (SITE_SLOTS / LOCAL_REGIONS)) * world->slot_bytes + shift;
     op->local_offset = site->slot_base + (uint64_t)slot * world->slot_bytes + shift;
-    op->local_valid = region->live && (region->permissions & need) == need;
+    op->local_valid = (region->permissions & need) == need;
     if (wild && chance(world, 30)) {
         op->local_valid = false;
         if (chance(world, 50)) {
@@ -475,6 +505,7 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     op.calm = calm;
     op.d.peer = peer->handle;
     op.target = peer->target;
+    op.split = peer->split;
     op.d.length = op_atomic(op.d.opcode) ? netdam_type_bytes(op.d.type) : (uint32_t)draw_length(world);
     if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 20))) {
         op.d.length -= op.d.length % netdam_type_bytes(op.d.type);
@@ -502,7 +533,7 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     if (op.d.length % netdam_type_bytes(op.d.type) != 0) {
         op.any_status = true; /* the device may refuse it as well as the node */
     }
-    if (ambiguous(world, site, &op.d)) {
+    if (ambiguous(world, site, &op.d, op.split)) {
         return false;
     }
     if (wild && chance(world, 10)) {
@@ -521,9 +552,9 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
         /* Half of the compares should hold. */
         op.d.u.operand[0] = reference_load(target->shadow + region->base + op.d.remote_address,
                                            netdam_type_bytes(op.d.type));
-        if (ambiguous(world, site, &op.d)) {
+        if (ambiguous(world, site, &op.d, op.split)) {
             op.d.u.operand[0] = ~op.d.u.operand[0];
-            if (ambiguous(world, site, &op.d)) {
+            if (ambiguous(world, site, &op.d, op.split)) {
                 world->op_count--;
                 return false;
             }
@@ -626,6 +657,9 @@ static void disturb(struct world *world, struct site *site)
         region_change(world, site, TARGET_REGIONS + (unsigned)draw(world, LOCAL_REGIONS));
     } else if (which < 52) {
         slot = (unsigned)draw(world, SITE_PEERS);
+        if (site->peers[slot].open && handle_waits(world, site, NULL, &site->peers[slot])) {
+            return;
+        }
         if (site->peers[slot].open) {
             peer_close(world, site, slot);
         } else {

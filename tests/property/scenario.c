@@ -97,6 +97,7 @@ static void site_init(struct world *world, unsigned index, uint32_t mtu, bool no
     config.memory_bytes = (site->slot_base + (uint64_t)SITE_SLOTS * world->slot_bytes + 8191) & ~UINT64_C(4095);
     ndtest_wire_port(&world->wire, &hooks);
     hooks.access = oracle_access;
+    hooks.trace = getenv("PROPERTY_TRACE") != NULL ? oracle_trace : NULL;
     if (!ndtest_node_init(&site->node, tamper_ops(world->tamper, netdam_fw_entry()), &config, &hooks,
                           tamper_entropy(world->tamper, ndtest_mix(world->seed + index)), &error)) {
         fprintf(stderr, "configuration refused: %s\n", error);

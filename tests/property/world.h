@@ -16,6 +16,7 @@
 #define SQ_LOG2_MAX    6u
 #define CQ_LOG2_MAX    6u
 #define SITE_SLOTS     24u /* local buffers per node */
+#define ANSWERS_MAX    4u
 #define INVARIANTS     10u /* numbered 1 to 10 as in design.md */
 #define NONE           UINT32_MAX
 
@@ -50,6 +51,7 @@ struct region {
 
 struct peer {
     uint32_t handle;
+    uint32_t split; /* payload bytes of one packet */
     uint8_t target;
     uint8_t family;
     bool open;
@@ -70,6 +72,7 @@ struct op {
     uint32_t first_piece;
     uint32_t slot;         /* buffer, NONE: none */
     uint32_t echo_hash_low;
+    uint32_t split; /* payload bytes of one packet towards its peer */
     uint8_t node;
     uint8_t queue;
     uint8_t target;
@@ -140,7 +143,6 @@ struct site {
     struct ndtest_queue queues[SITE_QUEUES];
     uint32_t posted[SITE_QUEUES][1u << SQ_LOG2_MAX]; /* op by position */
     uint32_t seen_taken[SITE_QUEUES];
-    bool queue_creating;
     struct peer peers[SITE_PEERS];
     uint32_t *outstanding; /* ops posted or taken */
     uint32_t outstanding_count;
@@ -149,6 +151,10 @@ struct site {
     uint64_t ring_base;
     struct ndtest_packet packet; /* being received */
     bool packet_valid;
+    bool receiving;
+    unsigned answer_count;
+    struct ndtest_packet answers[ANSWERS_MAX]; /* sent while receiving; payload is gone */
+    uint64_t answer_values[ANSWERS_MAX];
     uint64_t executed_before;
     uint64_t refused_before;
     uint64_t last_compare;
@@ -195,6 +201,8 @@ void oracle_attach(struct world *world);
 struct region *region_by_key(struct site *site, uint64_t key);
 void oracle_access(void *opaque, struct ndtest_node *node, uint64_t offset, uint64_t bytes,
                    enum netdam_fw_access access);
+void oracle_trace(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t a, uint64_t b,
+                  uint64_t c);
 /* Notices which descriptors have been taken. */
 void oracle_observe_taken(struct world *world, struct site *site);
 /* Takes up to `most` completions from each ring and judges them. */

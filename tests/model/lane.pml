@@ -51,13 +51,18 @@
 #define SUCCESSOR 0     /* 1: context 1 is what requester 0 takes after its reset, else it is another requester */
 #endif
 #ifndef VALUES
-#define VALUES 0        /* 1: the cell has a value, and number 0 of each context is a fetch-and-add */
+#define VALUES 0        /* 1: a value; number 0 is a fetch-and-add, others are WRITEs; 2: context 1 only WRITEs */
 #endif
 #ifndef CALM
 #define CALM 0          /* K > 0: once calm, the oldest request completes within K exchanges */
 #endif
 
+#if defined(BROKEN_NO_ECHO) || defined(BROKEN_SAME_CONTEXT) || defined(BROKEN_READ_NODE_EPOCH)
+#define ALL_STALES                      /* keep those that could match nothing if the rules held */
+#endif
+
 #define W 2
+#define IS_FETCH_ADD(c, n) ((n) == 0 && ((c) == 0 || VALUES == 1))
 #define NM 4                            /* numbers per context in the arrays */
 #define NC 2
 #define BELOW 99
@@ -162,7 +167,7 @@ byte rst[NR];           /* status of each read */
 int reads;              /* read requests on the network */
 byte rresp[NR];         /* values in responses on the network, as a set */
 byte rheld[NR];         /* values the cell has held since the read was posted, as a set */
-byte other = 6;         /* value that somebody else stores next */
+byte other = 5;         /* value that somebody else stores next */
 #endif
 #if CALM
 bit calm;
@@ -175,7 +180,7 @@ byte pendg, pende;
 #define STORMY 1
 #endif
 
-hidden byte fl, d, i, one;
+hidden byte fl, d, i, one, fresh;
 hidden byte rep, repg, repe;            /* the answer just given */
 hidden byte inv1_one_completion, inv2_exactly_once, inv3_refused_not_applied, inv3_fence, inv5_copy_after_completion;
 hidden byte inv6_own_buffer, inv7_value, inv9_sent_before_reset, claim_unknown_only_if_lane_lost, claim_progress;
@@ -241,7 +246,7 @@ inline complete_ok(c, n)
     CHECK(inv2_exactly_once, (done[c] & BIT(n)) != 0);
 #if VALUES
     if
-    :: (n) == 0 -> CHECK(inv7_value, vals[I(c, n)] == BIT(found[I(c, n)]))
+    :: IS_FETCH_ADD(c, n) -> CHECK(inv7_value, vals[I(c, n)] == BIT(found[I(c, n)]))
     :: else
     fi;
 #endif
@@ -270,10 +275,12 @@ inline complete_refused(c, n)
 inline accept_stale(c, g)
 {
     floor_of(c);
+#ifndef ALL_STALES
     if
     :: rgen[c] != 0 && fence[c] < fl -> fence[c] = fl       /* an accepted STALE is a fence as well */
     :: else
     fi;
+#endif
     if
     :: rgen[c] != 0 && !SAMEEP(rgen[c], g) ->
         REACH(10)
@@ -437,12 +444,23 @@ inline execute(c, n, g)
 #if VALUES
     found[I(c, n)] = cell;
     if
-    :: (n) == 0 -> lv[I(c, n)] = cell; cell = cell + 1      /* fetch-and-add */
-    :: else -> cell = 2 + (n)                               /* WRITE */
+    :: IS_FETCH_ADD(c, n) -> lv[I(c, n)] = cell; cell = cell + 1
+    :: else -> cell = 2 + 2 * (c) + (n)                       /* WRITE */
     fi;
 #if NR > 0
     note_cell();
 #endif
+#endif
+}
+
+inline drop_lane(c)
+{
+    lg[c] = 0;
+    lf[c] = 0;
+    lb[c] = 0;
+    lr[c] = 0;
+#if VALUES
+    lv[I(c, 0)] = 0
 #endif
 }
 
@@ -466,8 +484,9 @@ inline handle_mod(c, n, f, g, busy)
     :: lg[L(c)] != 0 && !LANE_TAKES(c, g) -> answer_stale(c, KNOWN_GEN(c), g)
     :: lg[L(c)] == 0 && (g) == cur && (busy) -> answer_busy(c, n)
     :: else ->
+        fresh = (lg[L(c)] == 0);
         if
-        :: lg[L(c)] == 0 -> lg[L(c)] = g; lf[L(c)] = WRAP(f)
+        :: fresh -> lg[L(c)] = g; lf[L(c)] = WRAP(f)
         :: else
         fi;
         advance(c, f);
@@ -491,7 +510,12 @@ inline handle_mod(c, n, f, g, busy)
             if
             :: busy -> answer_busy(c, n)
             :: !(busy) && !key ->
-#ifndef BROKEN_REFUSAL_NO_TRACE
+#ifdef BROKEN_REFUSAL_NO_LANE
+                if
+                :: fresh -> drop_lane(L(c))
+                :: else -> lb[L(c)] = lb[L(c)] | BIT(d); lr[L(c)] = lr[L(c)] | BIT(d)
+                fi;
+#elif !defined(BROKEN_REFUSAL_NO_TRACE)
                 lb[L(c)] = lb[L(c)] | BIT(d);
                 lr[L(c)] = lr[L(c)] | BIT(d);
 #endif
@@ -546,17 +570,6 @@ inline next_generation(epoch)
     lost[1] = (alive[1] && lg[L(1)] == 0 -> 1 : lost[1])
 }
 
-inline drop_lane(c)
-{
-    lg[c] = 0;
-    lf[c] = 0;
-    lb[c] = 0;
-    lr[c] = 0;
-#if VALUES
-    lv[I(c, 0)] = 0
-#endif
-}
-
 #if NR > 0
 #ifdef BROKEN_READ_NODE_EPOCH
 #define READ_BY_LANE(g) false
@@ -581,7 +594,8 @@ inline handle_read(r, g)
         rep = A_OK
     :: else ->
         REACH(20)
-        answer_stale(0, READ_STALE_GEN, g)
+        repg = READ_STALE_GEN;
+        answer_stale(0, repg, g)
     fi
 }
 #endif
@@ -617,11 +631,18 @@ inline handle_read(r, g)
 #define NETWORK_(c, n, g) GENS_##g(c, n)
 #define NETWORK(c, n, g) NETWORK_(c, n, g)
 
+#ifdef BROKEN_BUSY_IS_REFUSAL
+#define BUSY_REFUSES(c, n) :: d_step { st[I(c, n)] == OUT && (busies[L(c)] & BIT(n)) -> complete_refused(c, n) }
+#else
+#define BUSY_REFUSES(c, n)
+#endif
+
 /* First sending, timeout, answers. */
 #define PER_NUMBER(c, n) \
     :: d_step { st[I(c, n)] == OUT && !(sent[c] & BIT(n)) && rgen[c] != 0 && STORMY -> \
                 sent[c] = sent[c] | BIT(n); refresh(c) } \
     :: d_step { st[I(c, n)] == OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(2) } \
+    BUSY_REFUSES(c, n) \
     :: d_step { st[I(c, n)] == OUT && (oks[L(c)] & BIT(WRAP(n))) -> complete_ok(c, n) } \
     :: d_step { st[I(c, n)] == OUT && (refs[L(c)] & BIT(WRAP(n))) -> complete_refused(c, n) }
 #define NUMBERS_1(c) PER_NUMBER(c, 0)
@@ -652,7 +673,7 @@ inline handle_read(r, g)
 #define RESP_DEAD(r) rresp[r] = 0
 #endif
 
-#if CALM && NR > 0
+#if CALM && NR > 0 && !defined(CALM_WRITE)
 #define TARGET_FIND rst[0] == OUT
 #define TARGET_INIT 0
 #define TARGET_OUT rst[0] == OUT
@@ -722,7 +743,7 @@ end:
     READ_RESP(0, 1)
 #endif
     /* Another requester's WRITE executes. */
-    :: d_step { other < 8 && STORMY -> cell = other; other++; note_cell() }
+    :: d_step { other < 7 && STORMY -> cell = other; other++; note_cell() }
     /* Another requester's lane is given up: a new epoch, and this lane is kept. */
     :: d_step { cur < G && STORMY -> next_generation(1) }
 #endif
@@ -742,7 +763,9 @@ end:
         :: else -> TARGET_SEND
         fi;
         fl = 0;
-        pend = (rep == NONE -> A_OTHER : rep); pendg = (rep == A_STALE -> repg : 0); pende = (rep == A_STALE -> repe : 0) }
+        pend = (rep == NONE -> A_OTHER : rep);
+        pendg = (rep == A_STALE -> repg : 0);
+        pende = (rep == A_STALE -> repe : 0) }
     :: d_step { calm && pend != NONE ->
         if
         :: pend == A_OK && TARGET_OUT -> TARGET_DONE; REACH(22)

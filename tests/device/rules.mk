@@ -3,7 +3,7 @@
 # meant. They need the QEMU of device/qemu/build.sh, and the images that it can load are those without sanitizers.
 
 DEVICE_TEST_DIR := $(O)/tests/device
-DEVICE_TESTS := errors interrupts port registers
+DEVICE_TESTS := errors interrupts port registers rings
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry
 
 DEVICE_IMAGE_FLAGS_image-2 := -DIMAGE_VERSION=0x00020003u

@@ -40,7 +40,7 @@ static void netdam_restart(NetdamState *s)
         trace_netdam_image_err_load(netdam_name(s), error_get_pretty(error));
         /* A driver that tries again and again does not fill the log. */
         if (!s->firmware_stale) {
-            warn_report("%s; the one before it runs on", error_get_pretty(error));
+            warn_report("%s; the previous image runs on", error_get_pretty(error));
         }
         error_free(error);
         s->firmware_stale = true;

@@ -143,13 +143,17 @@ void machine_start(struct machine *m, const char *const *arguments)
         "/usr/share/seabios", "-L", "/usr/share/qemu", NULL};
     int qtest_listener = machine_listen(qtest_path);
     int monitor_listener = machine_listen(monitor_path);
+    char *error_path = machine_text("%s/stderr", m->directory);
+    int error_fd = open(error_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     char greeting[MACHINE_LINE];
 
     m->pid = fork();
     assert_true(m->pid >= 0);
     if (m->pid == 0) {
-        machine_exec(arguments, common, -1);
+        machine_exec(arguments, common, error_fd);
     }
+    close(error_fd);
+    free(error_path);
     machine_accept(m, &m->monitor, monitor_listener);
     machine_accept(m, &m->qtest, qtest_listener);
     machine_monitor_answer(m, greeting);
@@ -198,6 +202,22 @@ static void machine_remove_directory(const char *directory)
     }
 }
 
+/* As comments of the test's output. */
+static void machine_show_errors(const struct machine *m)
+{
+    char *path = machine_text("%s/stderr", m->directory);
+    FILE *file = fopen(path, "r");
+    char line[MACHINE_LINE];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        printf("# %s", line);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    free(path);
+}
+
 void machine_stop(struct machine *m)
 {
     if (m->qtest.fd >= 0) {
@@ -210,6 +230,7 @@ void machine_stop(struct machine *m)
         m->monitor.fd = -1;
     }
     if (m->directory[0] != '\0') {
+        machine_show_errors(m);
         machine_remove_directory(m->directory);
         m->directory[0] = '\0';
     }

@@ -3,7 +3,8 @@
 # meant. They need the QEMU of device/qemu/build.sh, and the images that it can load are those without sanitizers.
 
 DEVICE_TEST_DIR := $(O)/tests/device
-DEVICE_TESTS := errors interrupts port registers rings
+DEVICE_TESTS := errors interrupts port registers reset rings
+DEVICE_OTHER_FIRMWARE := $(DEVICE_TEST_DIR)/other/firmware/netdam-fw.so
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry
 
 DEVICE_IMAGE_FLAGS_image-2 := -DIMAGE_VERSION=0x00020003u
@@ -29,6 +30,12 @@ $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so): $(DEVICE_TEST_DIR)/%.so: tests/
 $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%): $(DEVICE_TEST_DIR)/test_%: $(DEVICE_TEST_DIR)/test_%.o $(DEVICE_TEST_DIR)/machine.o \
   $(DEVICE_TEST_DIR)/card.o $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so) | $(O)/firmware/netdam-fw.so
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -lcmocka
+
+$(DEVICE_TEST_DIR)/test_reset: | $(DEVICE_OTHER_FIRMWARE)
+
+# The same firmware after an edit: of another version.
+$(DEVICE_OTHER_FIRMWARE): $(O)/firmware/netdam-fw.so
+	$(Q)$(MAKE) --no-print-directory O=$(DEVICE_TEST_DIR)/other CFLAGS='$(CFLAGS) -DNDFW_VERSION=0x00630001u' $@
 
 -include $(wildcard $(DEVICE_TEST_DIR)/*.d)
 

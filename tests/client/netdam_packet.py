@@ -205,13 +205,15 @@ def check_instruction(packet, mtu=1500, ipv6=False):
     """The rest of section 3 that depends on the packet alone: a status."""
     s = packet.segment
     opcode, operation, type_, length = s["opcode"], s["operation"], s["type"], s["length"]
+    if packet.node_form != 0:
+        return UNSUPPORTED
     if opcode not in WIRE_OPS:
         return BAD_OPCODE
     if operation > SUM_SATURATING or (operation != NO_OP) != (opcode in ALU_OPS):
         return BAD_OPERATION
     if type_ >= len(TYPE_BYTES) or not in_algebra(opcode, operation, type_):
         return BAD_TYPE
-    if (opcode not in EXECUTED or packet.node_form != 0
+    if (opcode not in EXECUTED
             or packet.flags & (RELAXED | ORDERED | UNRELIABLE | REPRODUCIBLE | IMMEDIATE | TENANT)
             or (opcode == REDUCE and (operation == SUM_SATURATING or type_ in (F16, BF16)))):
         return UNSUPPORTED

@@ -14,7 +14,7 @@ GOLDEN = os.path.join(TOP, "tests", "golden")
 REQUESTER = (bytes([10, 0, 0, 1]), bytes.fromhex("fd00" + "00" * 13 + "01"))
 NODE = (bytes([10, 0, 0, 2]), bytes.fromhex("fd00" + "00" * 13 + "02"))
 NODE_MAC = bytes([2, 0, 0, 0, 0, 2])
-GENERATION = 0x5EED000100000003
+GENERATION = 0x5EED000100000001
 KEYS = {0x6B65790123456789: "rwa", 0x6B6579012345678A: "rw"}
 
 

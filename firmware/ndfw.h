@@ -95,6 +95,7 @@ struct ndfw_flight {
     uint32_t length;
     uint16_t tries; /* repetitions so far */
     uint8_t state;  /* enum ndfw_flight_state */
+    bool repaired;  /* sent again before its timer ran out */
 };
 
 /* Numbers of one kind towards one peer: those of the lane, or those of requests without lane. */

@@ -279,6 +279,32 @@ static uint32_t returned_bytes(unsigned opcode, const struct ndfw_flight *flight
     return (netdam_op_flags(opcode) & (NETDAM_OPF_RETURNS | NETDAM_OPF_ATOMIC)) != 0 ? flight->length : 0;
 }
 
+/*
+ * An answer to a packet says that those sent before it should have been answered by now: one that is late by more than
+ * round trips vary is sent again without waiting for its timer. Once only, so that the timer's bound on retries holds.
+ */
+static void repair_losses(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence, uint64_t answered,
+                          uint64_t sent_ns)
+{
+    uint64_t slack = peer->srtt_ns / 4 > peer->rttvar_ns * 2 ? peer->srtt_ns / 4 : peer->rttvar_ns * 2;
+    uint64_t late_ns = peer->srtt_ns + slack;
+
+    if (peer->srtt_ns == 0) {
+        return;
+    }
+    for (uint64_t number = sequence->floor; number < answered; number++) {
+        struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
+
+        if (flight->state == NDFW_FLIGHT_SENT && !flight->repaired && flight->sent_ns <= sent_ns &&
+            fw->now_ns - flight->sent_ns > late_ns) {
+            shrink_window(fw, peer, flight->sent_ns);
+            flight->repaired = true;
+            flight->state = NDFW_FLIGHT_AGAIN;
+            sequence->again++;
+        }
+    }
+}
+
 /* What a node may say: not what only the requester itself can find out. */
 static bool is_remote(unsigned status)
 {
@@ -318,6 +344,7 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     struct ndfw_sequence *sequence;
     struct ndfw_flight *flight;
     struct ndfw_operation *operation;
+    uint64_t sent_ns;
     enum netdam_status status = (enum netdam_status)packet->status;
 
     if (peer != NULL && status == NETDAM_STATUS_STALE) {
@@ -343,6 +370,7 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     if (flight->tries == 0) {
         measure(peer, fw->now_ns - flight->sent_ns);
     }
+    sent_ns = flight->sent_ns;
     if (status == NETDAM_STATUS_BUSY) {
         /* The flight stays as it is: its timer sends it again. */
         shrink_window(fw, peer, flight->sent_ns);
@@ -360,6 +388,7 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
         }
     }
     ndfw_flight_finish(fw, peer, sequence, packet->number, status, packet->hop);
+    repair_losses(fw, peer, sequence, packet->number, sent_ns);
 }
 
 /* Looks for flights whose time is over, and for the next one's. */

@@ -242,7 +242,8 @@ static void peer_open(struct world *world, struct site *site, unsigned slot)
     }
     peer->split = netdam_payload_max(site->node.config.mtu - (peer->family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0));
     peer->open = status == NETDAM_ADMIN_STATUS_OK;
-    if (!peer->open) {
+    /* A closed peer may keep its place until the node has confirmed its end. */
+    if (!peer->open && status != NETDAM_ADMIN_STATUS_NO_SPACE) {
         violation(world, 1, "node %u: PEER_OPEN says %d", site->node.index, (int)status);
     }
 }
@@ -492,16 +493,25 @@ static void check_remote(struct world *world, struct op *op)
                        (region->base + op->d.remote_address) % size == 0 && op->d.length % size == 0;
 }
 
-static bool post_one(struct world *world, struct site *site, unsigned queue, const struct peer *peer, bool calm)
+enum post_mood {
+    POST_STORM,
+    POST_CALM,
+    POST_CALM_MODIFY,
+};
+
+static bool post_one(struct world *world, struct site *site, unsigned queue, const struct peer *peer, enum post_mood mood)
 {
     struct op op = {.node = (uint8_t)site->node.index, .queue = (uint8_t)queue, .slot = NONE, .first_piece = NONE};
     struct site *target = &world->sites[peer->target];
     const struct region *region = &target->regions[draw(world, TARGET_REGIONS)];
+    bool calm = mood != POST_STORM;
     bool wild = !calm && chance(world, 8);
     unsigned action;
     uint32_t index;
 
-    draw_instruction(world, &op.d);
+    do {
+        draw_instruction(world, &op.d);
+    } while (mood == POST_CALM_MODIFY && !op_modifies(op.d.opcode));
     op.calm = calm;
     op.d.peer = peer->handle;
     op.target = peer->target;
@@ -609,23 +619,20 @@ static void post_burst(struct world *world, struct site *site)
         const struct peer *peer = &site->peers[draw(world, SITE_PEERS)];
 
         if (peer->open) {
-            post_one(world, site, queue, peer, false);
+            post_one(world, site, queue, peer, POST_STORM);
         }
     }
 }
 
-/* After the storm: requests in which nothing can go wrong any more. */
-void program_calm_posts(struct world *world)
+/* After the storm: a request in which nothing can go wrong any more. Returns its op, or NONE. */
+uint32_t program_calm_post(struct world *world, struct site *site, const struct peer *peer, bool modifying)
 {
-    for (unsigned i = 0; i < world->site_count; i++) {
-        struct site *site = &world->sites[i];
-
-        for (unsigned j = 0; j < SITE_PEERS; j++) {
-            for (unsigned n = 0; n < 3 && site->peers[j].open; n++) {
-                post_one(world, site, (unsigned)draw(world, SITE_QUEUES), &site->peers[j], true);
-            }
+    for (unsigned i = 0; i < 200; i++) {
+        if (post_one(world, site, (unsigned)draw(world, SITE_QUEUES), peer, modifying ? POST_CALM_MODIFY : POST_CALM)) {
+            return world->op_count - 1;
         }
     }
+    return NONE;
 }
 
 /* ---- what else happens ---- */

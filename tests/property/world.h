@@ -243,7 +243,7 @@ void program_setup(struct world *world, struct site *site);
 void program_action(struct world *world);
 void program_calm_prepare(struct world *world);
 void program_change_weather(struct world *world);
-void program_calm_posts(struct world *world);
+uint32_t program_calm_post(struct world *world, struct site *site, const struct peer *peer, bool modifying);
 void program_restart(struct world *world, struct site *site);
 
 /* tamper.c: faults put in on purpose, each of which a check must notice */

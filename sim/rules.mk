@@ -3,14 +3,14 @@
 
 SIM_INCLUDES := -Ifirmware/include -Isim
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/node.c sim/options.c
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/node.c sim/options.c sim/demo_vectors.c
 
 SOURCES += $(SIM_SOURCES)
 INCLUDES_ALL += -Isim
 
 $(O)/sim/%.o: sim/%.c
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -pthread $(SIM_INCLUDES) -c -o $@ $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -pthread $(SIM_INCLUDES) -c -o $@ $<
 
 $(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -18,10 +18,13 @@ $(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o)
 $(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/options.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
+$(O)/sim/demo-vectors: $(O)/sim/demo_vectors.o
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
+
 -include $(SIM_SOURCES:%.c=$(O)/%.d)
 
 ALL += $(O)/sim/libndsoft.a $(O)/sim/netdam-node
 
 .PHONY: demo
-demo: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem ## two nodes on loopback: moves a file, reduces vectors, shows packets; no root
+demo: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem ## two nodes on loopback: a file, two vectors, packets by name; no root, no QEMU
 	$(Q)O='$(O)' sh sim/demo.sh

@@ -261,7 +261,7 @@ static void garbage_of_every_length_is_counted_and_changes_nothing(void **state)
     copy = malloc(RIG_MEMORY);
     assert_non_null(copy);
     draw_bytes(rig.memory + RIG_DATA, RIG_MEMORY - RIG_DATA);
-    memcpy(copy, rig.memory, RIG_MEMORY);
+    memcpy(copy + RIG_DATA, rig.memory + RIG_DATA, RIG_MEMORY - RIG_DATA);
     for (bytes = 0; bytes <= DATAGRAM_MAX; bytes += bytes < 1500 ? 1 : bytes < 8000 || bytes > 9000 ? 997 : 1) {
         draw_bytes(datagram, bytes < 128 ? bytes : 128);
         throw(fd, datagram, bytes);
@@ -304,7 +304,7 @@ static void well_formed_packets_with_random_fields_stay_inside_the_region(void *
     copy = malloc(RIG_MEMORY);
     assert_non_null(copy);
     draw_bytes(rig.memory + RIG_DATA, RIG_MEMORY - RIG_DATA);
-    memcpy(copy, rig.memory, RIG_MEMORY);
+    memcpy(copy + RIG_DATA, rig.memory + RIG_DATA, RIG_MEMORY - RIG_DATA);
     for (i = 1; i <= 20000; i++) {
         throw(fd, datagram, make_packet(datagram, results[1], TARGET_BYTES, generation));
         if (i % BURST == 0) {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define READERS        4
-#define REQUESTS       400
+#define REQUESTS       150
 #define READS_AT_LEAST 200
 
 struct reader {

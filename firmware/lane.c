@@ -165,7 +165,8 @@ static void advance_floor(struct ndfw *fw, struct ndfw_lane *lane, uint64_t clai
 }
 
 /* A lane for a context that has none; the generation may change on the way, if room has to be made. */
-static struct ndfw_lane *create_lane(struct ndfw *fw, const struct ndfw_packet *packet, enum ndfw_lane_verdict *verdict)
+static struct ndfw_lane *create_lane(struct ndfw *fw, const struct ndfw_packet *packet, uint64_t floor,
+                                     enum ndfw_lane_verdict *verdict)
 {
     struct ndfw_lane *lane;
     uint32_t at;
@@ -178,7 +179,7 @@ static struct ndfw_lane *create_lane(struct ndfw *fw, const struct ndfw_packet *
             return NULL;
         }
     }
-    if (fw->lane_count == fw->config.lanes || fw->window_free == NDFW_NONE) {
+    if (fw->lane_count == fw->config.lanes) {
         return NULL;
     }
     at = lane_home(fw, packet->context);
@@ -189,8 +190,9 @@ static struct ndfw_lane *create_lane(struct ndfw *fw, const struct ndfw_packet *
     lane->context = packet->context;
     lane->generation = fw->generation;
     lane->window = 0;
-    set_lane_floor(lane, packet->number - packet->distance);
+    set_lane_floor(lane, floor);
     fw->lane_count++;
+    count_lanes(fw);
     return lane;
 }
 
@@ -211,8 +213,12 @@ enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet
         result->generation = lane != NULL ? lane->generation : fw->generation;
         return NDFW_LANE_STALE;
     }
+    if (lane == NULL && fw->window_free == NDFW_NONE) {
+        result->generation = fw->generation;
+        return NDFW_LANE_BUSY;
+    }
     if (lane == NULL) {
-        lane = create_lane(fw, packet, &verdict);
+        lane = create_lane(fw, packet, packet->number - packet->distance, &verdict);
         result->generation = fw->generation;
         if (lane == NULL) {
             return verdict;
@@ -252,20 +258,35 @@ void ndfw_lane_consume(struct ndfw_window *window, uint64_t number, uint8_t stat
     }
 }
 
+/*
+ * An acknowledged confirmation is a fence: no earlier number is executed after it. So the floor is remembered even where
+ * there was no lane; when that lane is forgotten, the change of generation takes its place.
+ */
 enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_packet *packet,
                                          struct ndfw_lane_result *result)
 {
     struct ndfw_lane *lane = find_lane(fw, packet->context);
+    enum ndfw_lane_verdict verdict;
 
+    result->floor = 0;
     result->generation = lane != NULL ? lane->generation : fw->generation;
-    result->floor = packet->number;
     if (packet->generation != result->generation) {
         return NDFW_LANE_STALE;
     }
-    if (lane != NULL) {
-        advance_floor(fw, lane, packet->number);
-        result->floor = lane_floor(lane);
-        if (lane->window != 0 && fw->windows[lane->window - 1u].above <= result->floor) {
+    if (lane == NULL) {
+        lane = create_lane(fw, packet, packet->number, &verdict);
+        result->generation = fw->generation;
+        if (lane == NULL) {
+            return verdict;
+        }
+    }
+    advance_floor(fw, lane, packet->number);
+    result->floor = lane_floor(lane);
+    if (lane->window != 0) {
+        struct ndfw_window *window = &fw->windows[lane->window - 1u];
+
+        window->seen_ns = fw->now_ns;
+        if (window->above <= result->floor) {
             release_window(fw, lane);
             count_lanes(fw);
         }

@@ -308,15 +308,7 @@ static void repair_losses(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_s
 /* What a node may say: not what only the requester itself can find out. */
 static bool is_remote(unsigned status)
 {
-    switch (status) {
-#define STATUS_CASE(name, value, class_, text)                                                                         \
-    case value:                                                                                                        \
-        return NETDAM_STATUS_CLASS_##class_ <= NETDAM_STATUS_CLASS_RETRY;
-        NETDAM_STATUS_LIST(STATUS_CASE)
-#undef STATUS_CASE
-    default:
-        return false;
-    }
+    return netdam_status_class_of(status) <= NETDAM_STATUS_CLASS_RETRY;
 }
 
 /* The flight that an answer ends, or NULL. */

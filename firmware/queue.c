@@ -123,12 +123,17 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
     fw->operation_free = index;
 }
 
-/* Remembers the first failure, sends nothing new, and completes once the packets under way have ended. */
+/*
+ * Remembers the failure, sends nothing new, and completes once the packets under way have ended. The first failure
+ * counts, but one that leaves an effect uncertain outdoes a refusal: it must not read as if nothing had been applied.
+ */
 void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status status, uint8_t hop)
 {
     struct ndfw_operation *operation = &fw->operations[index];
 
-    if (operation->status == NETDAM_STATUS_OK) {
+    if (operation->status == NETDAM_STATUS_OK ||
+        (netdam_status_class_of(status) == NETDAM_STATUS_CLASS_UNCERTAIN &&
+         netdam_status_class_of(operation->status) != NETDAM_STATUS_CLASS_UNCERTAIN)) {
         operation->status = (uint8_t)status;
         operation->hop = hop;
     }

@@ -230,13 +230,20 @@ static void confirm(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_lane_result result = {0};
 
-    if (ndfw_lane_confirm(fw, packet, &result) == NDFW_LANE_STALE) {
+    switch (ndfw_lane_confirm(fw, packet, &result)) {
+    case NDFW_LANE_STALE:
         refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
-    } else {
+        break;
+    case NDFW_LANE_BUSY:
+        refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, 0, 0);
+        break;
+    default: {
         struct answer answer = {.generation = result.generation, .floor = result.floor};
 
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
         send_answer(fw, packet, &answer);
+        break;
+    }
     }
 }
 

@@ -10,6 +10,7 @@ enum netdam_status_class {
     NETDAM_STATUS_CLASS_RETRY,     /* between nodes only: the requester acts on it, no completion carries it */
     NETDAM_STATUS_CLASS_LOCAL,     /* refused before anything was sent */
     NETDAM_STATUS_CLASS_UNCERTAIN, /* applied at most once, possibly still later */
+    NETDAM_STATUS_CLASS_NONE,      /* not defined */
 };
 
 /* X(name, value, class, text) */
@@ -47,5 +48,18 @@ enum netdam_status_class {
 #define NETDAM_STATUS_ENUM(name, value, class_, text) NETDAM_STATUS_##name = (value),
 enum netdam_status { NETDAM_STATUS_LIST(NETDAM_STATUS_ENUM) };
 #undef NETDAM_STATUS_ENUM
+
+static inline enum netdam_status_class netdam_status_class_of(unsigned status)
+{
+    switch (status) {
+#define NETDAM_STATUS_CASE(name, value, class_, text)                                                                  \
+    case value:                                                                                                        \
+        return NETDAM_STATUS_CLASS_##class_;
+        NETDAM_STATUS_LIST(NETDAM_STATUS_CASE)
+#undef NETDAM_STATUS_CASE
+    default:
+        return NETDAM_STATUS_CLASS_NONE;
+    }
+}
 
 #endif

@@ -11,16 +11,19 @@
 #include "golden.h"
 #include "netdam/admin.h"
 #include "netdam/firmware.h"
+#include "netdam/isa.h"
 #include "netdam/regs.h"
+#include "netdam/ring.h"
 #include "netdam/status.h"
 #include "netdam/wire.h"
 
 #define MEMORY_BYTES 65536u
 #define REGION_BYTES 4096u
 #define FRAME_BYTES  (NETDAM_ETHERNET_BYTES + NETDAM_MTU_MAX)
-#define FRAMES_MAX   4u
+#define FRAMES_MAX   16u
 #define NOW_NS       UINT64_C(1000000000)
-#define EPOCH        UINT32_C(0x5eed0001)
+#define EPOCH        UINT64_C(0x5eed0001)
+#define CONTEXT      UINT64_C(0xc0ffee0011223344)
 #define KEY_ALL      UINT64_C(0x6b65790123456789)
 #define KEY_NO_ALU   UINT64_C(0x6b6579012345678a)
 
@@ -30,6 +33,8 @@ struct instance {
     const struct netdam_fw_ops *ops;
     void *state;
     uint8_t *memory;
+    uint64_t entropy;
+    uint64_t first_number;
     uint8_t frames[FRAMES_MAX][FRAME_BYTES];
     size_t bytes[FRAMES_MAX];
     unsigned count;
@@ -55,14 +60,13 @@ static void interrupt(void *opaque, unsigned vector)
     (void)vector;
 }
 
-/* Every draw yields the epoch that the golden packets speak of. */
+/* Every draw yields the same: the epoch of the manifest's node, or the context of its requester. */
 static void entropy(void *opaque, void *buffer, size_t bytes)
 {
-    const uint32_t epoch = EPOCH;
+    const struct instance *instance = opaque;
 
-    (void)opaque;
     for (size_t i = 0; i < bytes; i++) {
-        ((uint8_t *)buffer)[i] = ((const uint8_t *)&epoch)[i % sizeof(epoch)];
+        ((uint8_t *)buffer)[i] = (uint8_t)(instance->entropy >> 8 * (i % 8));
     }
 }
 
@@ -71,15 +75,22 @@ static void write_register(struct instance *instance, uint32_t offset, unsigned 
     (void)instance->ops->register_write(instance->state, offset, bytes, value, NOW_NS);
 }
 
+static uint64_t command(struct instance *instance, enum netdam_admin command_, const uint64_t *arguments,
+                        unsigned count)
+{
+    for (unsigned i = 0; i < NETDAM_ADMIN_ARGS; i++) {
+        write_register(instance, NETDAM_REG_ADMIN_ARG0 + 8 * i, 8, i < count ? arguments[i] : 0);
+    }
+    write_register(instance, NETDAM_REG_ADMIN_COMMAND, 4, command_);
+    assert_int_equal(instance->ops->register_read(instance->state, NETDAM_REG_ADMIN_STATUS, 4), NETDAM_ADMIN_STATUS_OK);
+    return instance->ops->register_read(instance->state, NETDAM_REG_ADMIN_RESULT0, 8);
+}
+
 static void create_region(struct instance *instance, uint64_t base, uint64_t permissions, uint64_t key)
 {
-    write_register(instance, NETDAM_REG_ADMIN_ARG0, 8, base);
-    write_register(instance, NETDAM_REG_ADMIN_ARG1, 8, REGION_BYTES);
-    write_register(instance, NETDAM_REG_ADMIN_ARG2, 8, permissions);
-    write_register(instance, NETDAM_REG_ADMIN_ARG3, 8, key);
-    write_register(instance, NETDAM_REG_ADMIN_ARG4, 8, 0);
-    write_register(instance, NETDAM_REG_ADMIN_COMMAND, 4, NETDAM_ADMIN_REGION_CREATE);
-    assert_int_equal(instance->ops->register_read(instance->state, NETDAM_REG_ADMIN_STATUS, 4), NETDAM_ADMIN_STATUS_OK);
+    const uint64_t arguments[] = {base, REGION_BYTES, permissions, key};
+
+    (void)command(instance, NETDAM_ADMIN_REGION_CREATE, arguments, 4);
 }
 
 /* The node of the manifest, or with last byte 1 its requester. */
@@ -96,6 +107,7 @@ static void start(struct instance *instance, uint8_t last_byte)
         .lanes = 64,
         .lane_windows = 8,
         .operations = 16,
+        .first_number = instance->first_number,
     };
     struct netdam_fw_platform platform = {
         .opaque = instance,
@@ -188,6 +200,8 @@ static const char *play(struct instance *instance, const struct golden_entry *en
         return "cannot be read";
     }
     response = bytes >= 6 && frame[5] == 1;
+    instance->entropy = EPOCH;
+    instance->first_number = 0;
     start(instance, response ? 1 : 2);
     if (strcmp(entry->name, "write-again-request") == 0) {
         expected_bytes = golden_load(directory, "write-request", expected, sizeof(expected));
@@ -265,6 +279,163 @@ static void golden_packets_are_answered_and_dropped_as_the_manifest_says(void **
     assert_int_equal(wrong, 0);
 }
 
+/* Offsets in on-board memory, clear of both regions. */
+#define SQ_BASE   UINT64_C(16384)
+#define CQ_BASE   UINT64_C(32768)
+#define RING_LOG2 4u
+
+static uint64_t get_be(const uint8_t *from, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < bytes; i++) {
+        value = value << 8 | from[i];
+    }
+    return value;
+}
+
+static void post(struct instance *instance, const struct netdam_descriptor *descriptor)
+{
+    struct netdam_ring *ring = (void *)(instance->memory + SQ_BASE);
+
+    memcpy(instance->memory + SQ_BASE + sizeof(*ring) +
+               (ring->producer & ((1u << RING_LOG2) - 1)) * sizeof(*descriptor),
+           descriptor, sizeof(*descriptor));
+    ring->producer++;
+}
+
+static void run(struct instance *instance, uint64_t now_ns)
+{
+    struct netdam_fw_run_result result;
+
+    for (unsigned i = 0; i < 16; i++) {
+        instance->ops->run(instance->state, now_ns, 65536, &result);
+    }
+}
+
+/* The last frame that was sent, compared with a golden one; says what differs. */
+static bool sent(const struct instance *instance, const char *name, unsigned at)
+{
+    static uint8_t expected[FRAME_BYTES];
+    size_t bytes = golden_load(directory, name, expected, sizeof(expected));
+
+    if (at >= instance->count || bytes == 0 || instance->bytes[at] != bytes) {
+        print_error("%s: frame %u of %u has %zu bytes, not %zu\n", name, at, instance->count,
+                    at < instance->count ? instance->bytes[at] : (size_t)0, bytes);
+        return false;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        if (instance->frames[at][i] != expected[i]) {
+            print_error("%s: byte %zu is %02x, not %02x\n", name, i, instance->frames[at][i], expected[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What software would post so that the golden request results; its payload goes to the start of the first region. */
+static void describe(struct instance *instance, const uint8_t *frame, uint32_t peer,
+                     struct netdam_descriptor *descriptor)
+{
+    const uint8_t *header = frame + header_at(frame);
+    const uint8_t *segment = header + sizeof(struct netdam_wire_header);
+    const uint8_t *payload = segment + sizeof(struct netdam_wire_segment);
+    size_t payload_bytes = get_be(header + offsetof(struct netdam_wire_header, payload_length), 2);
+
+    memset(descriptor, 0, sizeof(*descriptor));
+    descriptor->opcode = segment[0];
+    descriptor->operation = segment[1];
+    descriptor->type = segment[2];
+    descriptor->peer = peer;
+    descriptor->length = (uint32_t)get_be(segment + 4, 4);
+    descriptor->remote_key = get_be(segment + 8, 8);
+    descriptor->remote_address = get_be(segment + 16, 8);
+    if (descriptor->opcode == NETDAM_OP_FETCH_ADD || descriptor->opcode == NETDAM_OP_CAS) {
+        memcpy(&descriptor->u.operand[0], payload, descriptor->length);
+        if (descriptor->opcode == NETDAM_OP_CAS) {
+            memcpy(&descriptor->u.operand[1], payload + descriptor->length, descriptor->length);
+        }
+    } else {
+        memcpy(instance->memory + 4096, payload, payload_bytes);
+    }
+}
+
+/*
+ * Lets a requester send the golden request `name`: it meets the node, then posts as many other requests as lie between
+ * the floor and the number, which nobody answers. `again`: what it sends after a while without an answer, or NULL.
+ */
+static bool request_is_sent(struct instance *instance, const char *name, const char *again)
+{
+    static uint8_t frame[FRAME_BYTES], stale[FRAME_BYTES];
+    size_t bytes = golden_load(directory, name, frame, sizeof(frame));
+    const uint8_t *header = frame + header_at(frame);
+    bool ipv6 = frame[12] == 0x86;
+    uint64_t number = get_be(header + offsetof(struct netdam_wire_header, number), 6);
+    uint64_t distance = get_be(header + offsetof(struct netdam_wire_header, distance), 2);
+    uint8_t opcode = header[sizeof(struct netdam_wire_header)];
+    bool laneless = opcode == NETDAM_OP_ECHO || opcode == NETDAM_OP_READ;
+    uint64_t before = laneless ? number - 1 : distance;
+    const uint64_t queue[] = {SQ_BASE, RING_LOG2, CQ_BASE, RING_LOG2, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0};
+    uint64_t address[] = {0x0a000002, 0, 4, 0x020000000002};
+    struct netdam_descriptor descriptor, filler = {.opcode = laneless ? NETDAM_OP_ECHO : NETDAM_OP_WRITE};
+    bool right = true;
+
+    assert_true(bytes != 0);
+    instance->entropy = CONTEXT;
+    instance->first_number = laneless ? 1 : number - distance;
+    start(instance, 1);
+    if (ipv6) {
+        address[0] = UINT64_C(0xfd00000000000000);
+        address[1] = 2;
+        address[2] = 6;
+    }
+    (void)command(instance, NETDAM_ADMIN_NEIGHBOUR_SET, address, 4);
+    address[2] |= NETDAM_UDP_PORT << 16;
+    filler.peer = (uint32_t)command(instance, NETDAM_ADMIN_PEER_OPEN, address, 3);
+    (void)command(instance, NETDAM_ADMIN_QUEUE_CREATE, queue, 8);
+    describe(instance, frame, filler.peer, &descriptor);
+    for (uint64_t i = 0; i < before; i++) {
+        post(instance, &filler);
+    }
+    post(instance, &descriptor);
+
+    run(instance, NOW_NS);
+    if (!laneless || opcode == NETDAM_OP_READ) {
+        right = laneless || sent(instance, ipv6 ? "confirm-first-ipv6-request" : "confirm-first-request", 0);
+        /* The node answers with its generation. */
+        bytes =
+            golden_load(directory, ipv6 ? "confirm-first-ipv6-answer" : "confirm-first-answer", stale, sizeof(stale));
+        instance->count = 0;
+        receive(instance, stale, bytes);
+        run(instance, NOW_NS);
+    }
+    right = right && sent(instance, name, instance->count - 1);
+    if (again != NULL) {
+        instance->count = 0;
+        run(instance, NOW_NS + UINT64_C(1500000000));
+        right = right && sent(instance, again, instance->count - 1);
+    }
+    instance->ops->stop(instance->state, NOW_NS + UINT64_C(2000000000));
+    return right;
+}
+
+static void requester_sends_golden_requests(void **state)
+{
+    struct instance *instance = *state;
+    static const char *const requests[] = {
+        "echo-request",      "read-request",       "write-request",      "write-odd-request",  "write-empty-request",
+        "reduce-request",    "cas-request",        "reduce-min-request", "cas-failed-request", "fetch-add-request",
+        "echo-ipv6-request", "read-empty-request", "read-ipv6-request",  "write-ipv6-request", "reduce-empty-request",
+    };
+    unsigned wrong = 0;
+
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        wrong += !request_is_sent(instance, requests[i], NULL);
+    }
+    wrong += !request_is_sent(instance, "write-request", "write-again-request");
+    assert_int_equal(wrong, 0);
+}
+
 static int setup(void **state)
 {
     struct instance *instance = calloc(1, sizeof(*instance));
@@ -292,6 +463,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_packets_are_answered_and_dropped_as_the_manifest_says),
+        cmocka_unit_test(requester_sends_golden_requests),
     };
 
     if (argc > 1) {

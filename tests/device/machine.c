@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starts QEMU, speaks qtest and monitor over unix sockets with every wait bounded, and ends it by its process id. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -66,7 +67,7 @@ static int machine_listen(const char *path)
 
     assert_true(fd >= 0);
     assert_true(strlen(path) < sizeof(address.sun_path));
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path));
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_int_equal(listen(fd, 1), 0);
     return fd;
@@ -106,7 +107,7 @@ void machine_prepare(struct machine *m)
     memset(m, 0, sizeof(*m));
     m->qtest.fd = -1;
     m->monitor.fd = -1;
-    strcpy(m->directory, "/tmp/netdam-device-XXXXXX");
+    snprintf(m->directory, sizeof(m->directory), "/tmp/netdam-device-XXXXXX");
     if (mkdtemp(m->directory) == NULL) {
         m->directory[0] = '\0';
         fail_msg("no temporary directory: %s", strerror(errno));
@@ -373,7 +374,7 @@ static void machine_monitor_answer(struct machine *m, char line[MACHINE_LINE])
 
 void machine_monitor(struct machine *m, char answer[MACHINE_LINE], const char *format, ...)
 {
-    char line[MACHINE_LINE];
+    char line[MACHINE_LINE] = "";
     va_list arguments;
 
     va_start(arguments, format);
@@ -382,7 +383,7 @@ void machine_monitor(struct machine *m, char answer[MACHINE_LINE], const char *f
     machine_send(m, &m->monitor, line);
     machine_monitor_answer(m, line);
     if (answer != NULL) {
-        strcpy(answer, line);
+        memcpy(answer, line, MACHINE_LINE);
     } else if (strstr(line, "\"error\"") != NULL) {
         fail_msg("monitor: %s", line);
     }

@@ -10,6 +10,14 @@
 
 #define MACHINE_LINE 4096
 
+/* Where the test images are, and the firmware. */
+#ifndef NETDAM_TEST_IMAGES
+#define NETDAM_TEST_IMAGES "build/tests/device"
+#endif
+#ifndef NETDAM_TEST_FIRMWARE
+#define NETDAM_TEST_FIRMWARE "build/firmware/netdam-fw.so"
+#endif
+
 /* A stream that is read line by line. */
 struct machine_stream {
     int fd;

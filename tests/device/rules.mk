@@ -19,7 +19,7 @@ INCLUDES_ALL += -Itests/device
 
 $(DEVICE_TEST_DIR)/%.o: tests/device/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -D_GNU_SOURCE -DNETDAM_TEST_IMAGES='"$(DEVICE_TEST_DIR)"' \
+	$(Q)$(CC) $(CFLAGS_ALL) -DNETDAM_TEST_IMAGES='"$(DEVICE_TEST_DIR)"' \
 	  -DNETDAM_TEST_FIRMWARE='"$(O)/firmware/netdam-fw.so"' -Ifirmware/include -Itests/device -c -o $@ $<
 
 $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so): $(DEVICE_TEST_DIR)/%.so: tests/device/image.c tests/device/image.h $(wildcard firmware/include/netdam/*.h)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The port, with the test image flooding it: nothing lost or reordered under back-pressure, link state, stop and go on. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Resets of every kind, firmware images exchanged while QEMU runs, images that cannot be loaded, timers, unplugging. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

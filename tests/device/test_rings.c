@@ -78,12 +78,13 @@ static struct netdam_descriptor request(enum netdam_op opcode, uint32_t peer, un
     static uint64_t user_data = 0x1000;
     struct netdam_descriptor d = {
         .opcode = (uint8_t)opcode,
-        .user_data = user_data++,
+        .user_data = user_data,
         .peer = peer,
         .length = length,
         .remote_key = keys[node],
     };
 
+    user_data++;
     return d;
 }
 

@@ -362,7 +362,8 @@ struct netdam_local {
  * @flags: NETDAM_DESCRIPTOR_* bits
  * @user_data: returned in the completion
  * @remote: peer always; key and address where the opcode names memory
- * @local: source of WRITE and REDUCE, where READ stores, source and store of ECHO; no region for atomics
+ * @local: source of WRITE and REDUCE, where READ stores, source and store of ECHO, also if @length is 0; atomics: no
+ *         region
  * @length: bytes, at most length_max; atomics: the element's size
  * @immediate: with NETDAM_DESCRIPTOR_IMMEDIATE
  * @operand: atomics: FETCH_ADD, SWAP: value; CAS: compare, swap
@@ -488,7 +489,7 @@ NETDAM_API int netdam_cas(struct netdam_queue *queue, unsigned type, struct netd
 
 /**
  * netdam_echo() - have a node send @bytes from @buffer back into @buffer
- * @bytes: at most payload_max
+ * @bytes: at most length_max; more than payload_max travels as several packets
  */
 NETDAM_API int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct netdam_local buffer,
                            uint32_t bytes, uint64_t timeout_ns);

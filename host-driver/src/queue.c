@@ -285,7 +285,7 @@ static int encode(const struct netdam_queue *queue, const struct netdam_request 
         return 0;
     }
     /* Without a region its index would be 0, which is another region's. */
-    if (!region && (op_flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) != 0 && request->length != 0) {
+    if (!region && (op_flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) != 0) {
         return -EINVAL;
     }
     descriptor->local_region = region ? region->index : 0;

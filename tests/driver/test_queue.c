@@ -209,7 +209,8 @@ static void each_queue_pair_has_its_own_doorbell(void **state)
     assert_int_equal(netdam_queue_create(fake->device, NULL, &one_more), -ENOSPC);
     assert_null(one_more);
     for (unsigned i = 0; i < FAKE_QUEUES; i++) {
-        struct netdam_request request = {.opcode = NETDAM_OP_ECHO, .remote = {peer, 0, 0}};
+        struct netdam_request request = {
+            .opcode = NETDAM_OP_FETCH_ADD, .type = NETDAM_TYPE_U64, .remote = {peer, 0, 0}, .length = 8};
 
         for (unsigned j = 0; j <= i; j++) {
             assert_int_equal(netdam_post(queues[i], &request, 1), 1);
@@ -240,6 +241,8 @@ static void malformed_requests_are_refused(void **state)
     assert_int_equal(netdam_post(rig.queue, requests, 1), -EINVAL);
     requests[0] = good;
     requests[0].local.region = NULL;
+    assert_int_equal(netdam_post(rig.queue, requests, 1), -EINVAL);
+    requests[0].length = 0;
     assert_int_equal(netdam_post(rig.queue, requests, 1), -EINVAL);
     requests[0] = good;
     requests[0].opcode = NETDAM_OP_FETCH_ADD; /* with a region */

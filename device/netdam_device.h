@@ -102,7 +102,9 @@ void netdam_run_init(NetdamState *s);
 void netdam_run_exit(NetdamState *s);
 /* The firmware's clock; never runs backwards. */
 uint64_t netdam_run_now(NetdamState *s);
-/* Runs the firmware soon, from the main loop. */
+/* Runs the firmware now, for one slice. Never called from within the firmware. */
+void netdam_run_slice(NetdamState *s);
+/* Runs it soon, from the main loop. */
 void netdam_run_schedule(NetdamState *s);
 /* Lets out what a firmware call has caused. Returns the number of frames that left. */
 unsigned netdam_run_settle(NetdamState *s);

@@ -71,7 +71,7 @@ static void netdam_registers_write(void *opaque, hwaddr offset, uint64_t value, 
     }
     netdam_run_settle(s);
     if (action & NETDAM_FW_ACTION_RUN) {
-        netdam_run_schedule(s);
+        netdam_run_slice(s);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the firmware runs: from QEMU's main loop, in slices, and asleep when rings and timers allow it. */
+/* When the firmware runs: in slices under the big lock, from QEMU's main loop or a doorbell, and asleep between. */
 #include "qemu/osdep.h"
 #include "netdam_device.h"
 #include "trace.h"
@@ -39,10 +39,12 @@ static void netdam_run_arm(NetdamState *s, uint64_t when)
     }
 }
 
-/* One slice; then again at once, or when the port has room, or when a timer, a frame or a doorbell says so. */
-static void netdam_run(void *opaque)
+/*
+ * One slice; then again at once, or when the port has room, or when a timer, a frame or a doorbell says so. A doorbell
+ * runs its slice where it is, in the virtual CPU's thread: waking the main loop would take longer than the slice.
+ */
+void netdam_run_slice(NetdamState *s)
 {
-    NetdamState *s = opaque;
     struct netdam_fw_run_result result = { .next_ns = NETDAM_FW_NEVER };
     const struct netdam_fw_ops *ops = s->image.ops;
     uint64_t now = netdam_run_now(s);
@@ -71,6 +73,11 @@ static void netdam_run(void *opaque)
         netdam_run_schedule(s);
     }
     netdam_run_arm(s, result.next_ns);
+}
+
+static void netdam_run(void *opaque)
+{
+    netdam_run_slice(opaque);
 }
 
 static void netdam_run_vm_change(void *opaque, bool running, RunState state)

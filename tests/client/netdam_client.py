@@ -31,7 +31,7 @@ class Endpoint:
         self.node = (address, port)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((address if address.startswith("127.") else "0.0.0.0", 0))
-        self.unexpected = 0
+        self.resent = 0  # requests sent more than once: answers to their copies may come late
 
     def close(self):
         self.socket.close()
@@ -61,8 +61,6 @@ class Endpoint:
             packet = self.receive(left)
             if packet is not None and match(packet):
                 return packet
-            if packet is not None:
-                self.unexpected += 1
 
     def exchange(self, packet, match=None):
         """Sends until answered. The request must be one that may be repeated as it is."""
@@ -77,6 +75,7 @@ class Endpoint:
             answer = self.wait(wait, match)
             if answer is not None:
                 return answer
+            self.resent += 1
             packet.flags |= nd.AGAIN
             wait = min(2 * wait, LAST_WAIT_S)
         raise TimedOut()

@@ -9,8 +9,7 @@ import struct
 import sys
 
 import netdam_packet as nd
-from bench import add_packet, ask, cell, equal, run, status, test, write_packet
-from netdam_client import Client
+from bench import add_packet, ask, cell, connect, equal, run, status, test, write_packet
 from node import Node
 
 # ---- operations
@@ -358,7 +357,7 @@ def permissions_are_checked(bench):
     for granted, allowed in rights.items():
         node = Node("--permissions", granted)
         try:
-            client = Client(node.address, node.port, node.key)
+            client = connect(node)
             client.confirm()
             for need, act in (("w", lambda c: c.write(0, b"\1\2\3\4")), ("r", lambda c: c.read(0, 8)),
                               ("a", lambda c: c.reduce(0, nd.SUM, nd.I32, b"1234")),

@@ -6,8 +6,8 @@ import random
 import struct
 
 import netdam_packet as nd
-from bench import add_packet, answers, ask, cell, check_answer, equal, run, status, test, write_packet
-from netdam_client import Client, Unknown
+from bench import add_packet, answers, ask, cell, check_answer, connect, equal, run, status, test, write_packet
+from netdam_client import Unknown
 from node import Node
 
 @test
@@ -196,7 +196,7 @@ def counters_tell_what_was_dropped(bench):
 
 
 def learn(node):
-    client = Client(node.address, node.port, node.key)
+    client = connect(node)
     client.accept_stale(client.endpoint.exchange(client.build(nd.CONFIRM, 1, key=0)))
     return client
 
@@ -273,7 +273,7 @@ def confirmed_lanes_are_forgotten_with_a_new_count_and_requests_go_on(_):
 def a_restarted_node_has_a_new_epoch_and_refuses_what_was_sent_before(_):
     node = Node(key=77)
     try:
-        client = Client(node.address, node.port, node.key)
+        client = connect(node)
         status(client.fetch_add(0, nd.I64, 1), nd.OK)
         before = client.generation
         node.stop()
@@ -297,7 +297,7 @@ def a_restarted_node_has_a_new_epoch_and_refuses_what_was_sent_before(_):
 def without_payload_crc_and_with_a_larger_mtu(_):
     node = Node("--no-payload-crc", "--mtu", "9000")
     try:
-        client = Client(node.address, node.port, node.key)
+        client = connect(node)
         longest = nd.payload_max(9000)
         data = random.randbytes(longest)
         status(client.write(0, data), nd.OK)

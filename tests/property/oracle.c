@@ -104,6 +104,12 @@ static bool access_to_ring(struct site *site, uint64_t offset, uint64_t bytes, b
     return false;
 }
 
+/* Counters that only witness.c judges: a node's requests to itself reach them without a frame that could be seen. */
+static bool access_to_witness(uint64_t offset, uint64_t bytes)
+{
+    return bytes == 8 && offset % 8 == 0 && within(offset, bytes, WITNESS_BASE, 8 * WITNESS_CELLS);
+}
+
 static bool access_to_buffer(struct world *world, struct site *site, uint64_t offset, uint64_t bytes,
                              enum netdam_fw_access access)
 {
@@ -145,7 +151,7 @@ void oracle_access(void *opaque, struct ndtest_node *node, uint64_t offset, uint
     if (request_range(site, &base, &length, &modifies) && within(offset, bytes, base, length) && (reads || modifies)) {
         return;
     }
-    if (access_to_buffer(world, site, offset, bytes, access)) {
+    if (access_to_buffer(world, site, offset, bytes, access) || access_to_witness(offset, bytes)) {
         return;
     }
     violation(world, 4, "node %u accesses (%s) offset %llu, %llu bytes: no ring, no buffer under way, no permitted "
@@ -213,6 +219,25 @@ static bool same_instruction(const struct piece *piece, const struct ndtest_pack
            piece->payload_hash == ndtest_hash(0, packet->payload, packet->payload_bytes);
 }
 
+/* A fenced request starts when everything earlier in its ring has completed. */
+static void check_fence(struct world *world, struct site *site, uint32_t index)
+{
+    const struct op *op = &world->ops[index];
+    uint32_t earlier = 0;
+
+    if ((op->d.flags & NETDAM_DESCRIPTOR_FENCE) == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < site->outstanding_count && site->outstanding[i] != index; i++) {
+        earlier += world->ops[site->outstanding[i]].queue == op->queue;
+    }
+    world->tally->checks[7]++;
+    if (earlier > ndtest_queue_ready(&site->queues[op->queue])) {
+        violation(world, 7, "node %u queue %u: a fenced request is sent while an earlier one is under way",
+                  site->node.index, op->queue);
+    }
+}
+
 static void sent_request(struct world *world, struct site *site, const struct ndtest_packet *packet)
 {
     struct context *context = context_get(world, packet->context, site->node.index);
@@ -245,6 +270,7 @@ static void sent_request(struct world *world, struct site *site, const struct nd
             return; /* Two READs may look the same; it does not matter which this is. */
         }
         world->ops[found].sent = true;
+        check_fence(world, site, found);
         piece = piece_add(world, packet->context, packet->number);
         piece->op = found;
         piece->opcode = packet->opcode;
@@ -292,7 +318,7 @@ static void sent_response(struct world *world, struct site *site, const struct n
         if (!piece->applied) {
             violation(world, 2, "node %u acknowledges number %llu of context %llx, which was never applied",
                       site->node.index, (unsigned long long)packet->number, (unsigned long long)packet->context);
-        } else if (op_atomic(piece->opcode) &&
+        } else if (op_atomic(piece->opcode) && !world->ops[piece->op].witness &&
                    (packet->payload_bytes != piece->length || value != piece->old_value)) {
             violation(world, 7, "node %u answers an atomic with a value that was not there", site->node.index);
         }
@@ -342,6 +368,7 @@ static void hook_before_receive(void *opaque, struct ndtest_node *node, const st
     struct world *world = opaque;
     struct site *site = site_of(world, node);
 
+    tamper_before_receive(world->tamper, site, frame);
     site->receiving = true;
     site->packet_valid = ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &site->packet);
     site->executed_before = ndtest_node_counter(node, NETDAM_COUNTER_REQUESTS_EXECUTED);
@@ -426,7 +453,9 @@ static void applied(struct world *world, struct site *site, const struct ndtest_
     }
     piece->applied = true;
     piece->applied_ns = world->wire.now_ns;
-    piece->old_value = apply_to_shadow(site->shadow + base, packet);
+    if (!op->witness) {
+        piece->old_value = apply_to_shadow(site->shadow + base, packet);
+    }
 }
 
 static void hook_after_receive(void *opaque, struct ndtest_node *node, const struct ndtest_frame *frame)
@@ -466,7 +495,8 @@ static void hook_after_receive(void *opaque, struct ndtest_node *node, const str
                                         .target = (uint8_t)node->index,
                                     });
             }
-            if (memcmp(site->shadow + base, node->memory + base, length) != 0) {
+            if (!within(base, length, WITNESS_BASE, 8 * WITNESS_CELLS) &&
+                memcmp(site->shadow + base, node->memory + base, length) != 0) {
                 violation(world, executed != 0 ? 2 : 5, "memory of node %u is not what its requests have made of it: "
                           "offset %llu, %llu bytes, after opcode 0x%x, number %llu (%s)", node->index,
                           (unsigned long long)base, (unsigned long long)length, packet->opcode,
@@ -598,6 +628,9 @@ static void compare_rings(struct world *world, struct site *site)
 /* Bytes that the device may be changing at the moment: its rings, and buffers of requests under way. */
 static bool may_differ(struct world *world, struct site *site, uint64_t offset)
 {
+    if (within(offset, 1, WITNESS_BASE, 8 * WITNESS_CELLS)) {
+        return true;
+    }
     for (unsigned i = 0; i < SITE_QUEUES; i++) {
         const struct ndtest_queue *queue = &site->queues[i];
 

@@ -3,8 +3,6 @@
 #include "world.h"
 
 #define LOCAL_BOTH (NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE)
-#define TARGET_BASE  32768u
-#define TARGET_BYTES 32768u
 #define QUEUE_BYTES  8192u
 
 static uint64_t draw(struct world *world, uint64_t limit)
@@ -47,7 +45,10 @@ static void region_create(struct world *world, struct site *site, unsigned slot,
     uint64_t old_key = region->key;
     enum netdam_admin_status status;
 
-    if (slot >= TARGET_REGIONS) {
+    if (slot == WITNESS_REGION) {
+        region->base = WITNESS_BASE;
+        region->length = 8 * WITNESS_CELLS;
+    } else if (slot >= TARGET_REGIONS) {
         uint64_t bytes = (uint64_t)SITE_SLOTS / LOCAL_REGIONS * world->slot_bytes;
 
         region->base = site->slot_base + (slot - TARGET_REGIONS) * bytes;
@@ -63,6 +64,7 @@ static void region_create(struct world *world, struct site *site, unsigned slot,
     if (permissions == 0) {
         permissions = NETDAM_PERMISSION_ALL;
     }
+    keep_key |= slot == WITNESS_REGION;
     region->permissions = permissions;
     status = ndtest_region_create(&site->node, region->base, region->length, permissions,
                                   keep_key && old_key != 0 ? old_key : chance(world, 50) ? 0 : draw(world, UINT64_MAX),
@@ -229,10 +231,13 @@ static void peer_open(struct world *world, struct site *site, unsigned slot)
     if (chance(world, 60) && site->node.index != target % 2) {
         target %= 2;
     }
+    if (chance(world, 12)) {
+        target = site->node.index; /* loopback */
+    }
     peer->target = (uint8_t)target;
     peer->family = chance(world, 25) ? 6 : 4;
     /* There is no neighbour discovery for IPv6. */
-    if (peer->family == 6 || chance(world, 50)) {
+    if (target != site->node.index && (peer->family == 6 || chance(world, 50))) {
         ndtest_neighbour_set(&site->node, &world->sites[target].node, peer->family, now(world));
     }
     status = ndtest_peer_open(&site->node, &world->sites[target].node, peer->family, now(world), &peer->handle);
@@ -319,8 +324,9 @@ void program_restart(struct world *world, struct site *site)
     for (unsigned i = 0; i < NETDAM_COUNTER_COUNT; i++) {
         world->tally->counters[i] += ndtest_node_counter(&site->node, (enum netdam_counter)i);
     }
-    tamper_restarted(world->tamper, site);
+    tamper_restarting(world->tamper, site);
     ndtest_wire_restart(&world->wire, site->node.index);
+    tamper_restarted(world->tamper, site);
     program_setup(world, site);
 }
 
@@ -499,6 +505,14 @@ enum post_mood {
     POST_CALM_MODIFY,
 };
 
+/* It is not posted after all. */
+static void give_bit_back(struct world *world, const struct op *op)
+{
+    if (op->witness) {
+        world->sites[op->target].witness[op->d.remote_address / 8].used--;
+    }
+}
+
 static bool post_one(struct world *world, struct site *site, unsigned queue, const struct peer *peer, enum post_mood mood)
 {
     struct op op = {.node = (uint8_t)site->node.index, .queue = (uint8_t)queue, .slot = NONE, .first_piece = NONE};
@@ -513,6 +527,8 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
         draw_instruction(world, &op.d);
     } while (mood == POST_CALM_MODIFY && !op_modifies(op.d.opcode));
     op.calm = calm;
+    op.witness = peer->target == site->node.index || chance(world, 10);
+    op.d.flags = chance(world, 4) ? NETDAM_DESCRIPTOR_FENCE : 0;
     op.d.peer = peer->handle;
     op.target = peer->target;
     op.split = peer->split;
@@ -520,7 +536,13 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 20))) {
         op.d.length -= op.d.length % netdam_type_bytes(op.d.type);
     }
-    if (op.d.opcode != NETDAM_OP_ECHO) {
+    if (op.witness) {
+        op.d.u.operand[1] = 0;
+        wild = false;
+        if (!witness_draw(world, target, world->op_count, &op.d)) {
+            return false;
+        }
+    } else if (op.d.opcode != NETDAM_OP_ECHO) {
         op.d.remote_key = region->key;
         op.d.remote_address = draw_address(world, region->length, op.d.length);
         if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 40))) {
@@ -538,12 +560,13 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     op.local_valid = op.local_valid || op_atomic(op.d.opcode);
     check_remote(world, &op);
     if (calm && (!op.remote_valid || !op.local_valid)) {
+        give_bit_back(world, &op);
         return false;
     }
     if (op.d.length % netdam_type_bytes(op.d.type) != 0) {
         op.any_status = true; /* the device may refuse it as well as the node */
     }
-    if (ambiguous(world, site, &op.d, op.split)) {
+    if (!op.witness && ambiguous(world, site, &op.d, op.split)) {
         return false;
     }
     if (wild && chance(world, 10)) {
@@ -558,7 +581,7 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
         oracle_accept_memory(site, op.local_offset, op.d.length);
         op.echo_hash_low = (uint32_t)ndtest_hash(0, site->node.memory + op.local_offset, op.d.length);
     }
-    if (op.d.opcode == NETDAM_OP_CAS && chance(world, 60) && op.remote_valid) {
+    if (op.d.opcode == NETDAM_OP_CAS && !op.witness && chance(world, 60) && op.remote_valid) {
         /* Half of the compares should hold. */
         op.d.u.operand[0] = reference_load(target->shadow + region->base + op.d.remote_address,
                                            netdam_type_bytes(op.d.type));
@@ -573,6 +596,7 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     world->ops[index] = op;
     if (!ndtest_queue_post(&site->queues[queue], &op.d, now(world), &action)) {
         world->op_count--;
+        give_bit_back(world, &op);
         return false;
     }
     if (op.slot != NONE) {
@@ -661,7 +685,7 @@ static void disturb(struct world *world, struct site *site)
     if (which < 25) {
         region_change(world, site, (unsigned)draw(world, TARGET_REGIONS));
     } else if (which < 32) {
-        region_change(world, site, TARGET_REGIONS + (unsigned)draw(world, LOCAL_REGIONS));
+        region_change(world, site, TARGET_REGIONS + (unsigned)draw(world, LOCAL_REGIONS + 1));
     } else if (which < 52) {
         slot = (unsigned)draw(world, SITE_PEERS);
         if (site->peers[slot].open && handle_waits(world, site, NULL, &site->peers[slot])) {
@@ -695,6 +719,31 @@ static void disturb(struct world *world, struct site *site)
     }
 }
 
+/* Room in a completion ring is no event for the device: software that has made some, and has descriptors waiting, rings. */
+static void ring_if_waiting(struct world *world, struct site *site)
+{
+    for (unsigned i = 0; i < SITE_QUEUES; i++) {
+        const struct ndtest_queue *queue = &site->queues[i];
+        uint32_t doorbell;
+
+        if (!queue->open || ndtest_queue_taken(queue) == queue->produced) {
+            continue;
+        }
+        doorbell = NETDAM_PAGE_DOORBELLS + queue->id * NETDAM_PAGE_BYTES;
+        if ((site->node.ops->register_write(site->node.state, doorbell, 4, 1, now(world)) & NETDAM_FW_ACTION_RUN) != 0) {
+            ndtest_wire_wake(&world->wire, site->node.index);
+        }
+    }
+}
+
+void program_ring_all(struct world *world)
+{
+    for (unsigned i = 0; i < world->site_count; i++) {
+        oracle_poll(world, &world->sites[i], UINT32_MAX);
+        ring_if_waiting(world, &world->sites[i]);
+    }
+}
+
 void program_action(struct world *world)
 {
     struct site *site = &world->sites[draw(world, world->site_count)];
@@ -716,8 +765,7 @@ void program_action(struct world *world)
     oracle_observe_taken(world, site);
     if (chance(world, 50)) {
         oracle_poll(world, site, (unsigned)draw(world, 4));
-        /* Room in a completion ring is no event: software that wants the device to go on rings. */
-        ndtest_wire_wake(&world->wire, site->node.index);
+        ring_if_waiting(world, site);
     }
     if (ndtest_random_chance(&world->random, 500)) {
         heal(world);

@@ -93,7 +93,7 @@ static void site_init(struct world *world, unsigned index, uint32_t mtu, bool no
     ndtest_config_default(&config, index);
     draw_config(world, &config, mtu, no_crc);
     site->ring_base = 4096;
-    site->slot_base = 32768 + TARGET_REGIONS * 32768;
+    site->slot_base = SLOT_BASE;
     config.memory_bytes = (site->slot_base + (uint64_t)SITE_SLOTS * world->slot_bytes + 8191) & ~UINT64_C(4095);
     ndtest_wire_port(&world->wire, &hooks);
     hooks.access = oracle_access;
@@ -110,6 +110,7 @@ static void site_init(struct world *world, unsigned index, uint32_t mtu, bool no
     if (site->shadow == NULL || site->outstanding == NULL) {
         abort();
     }
+    memset(site->node.memory + WITNESS_BASE, 0, 8 * WITNESS_CELLS);
     memcpy(site->shadow, site->node.memory, config.memory_bytes);
     for (unsigned i = 0; i < SITE_SLOTS; i++) {
         site->slot_op[i] = NONE;
@@ -225,13 +226,6 @@ static void demand_all_complete(struct world *world)
     }
 }
 
-static void wake_all(struct world *world)
-{
-    for (unsigned i = 0; i < world->site_count; i++) {
-        ndtest_wire_wake(&world->wire, i);
-    }
-}
-
 /*
  * Progress: over a perfect wire, one requester at a time, everything ends well. What it had sent under an epoch that the
  * node has left since may be UNKNOWN; then it knows the new one.
@@ -243,7 +237,6 @@ static void calm_exchange(struct world *world, struct site *site, const struct p
         uint32_t index = program_calm_post(world, site, peer, true);
 
         (void)read;
-        wake_all(world);
         run_until(world, world->wire.now_ns + world->bound_ns, true);
         demand_all_complete(world);
         /* Idle, it confirms: its lane makes room for the next. */
@@ -261,7 +254,7 @@ static void calm_after_storm(struct world *world)
     world->calm = true;
     memset(&world->wire.weather, 0, sizeof(world->wire.weather));
     world->wire.weather.latency_ns = 5000;
-    wake_all(world);
+    program_ring_all(world);
     run_until(world, world->wire.now_ns + 4 * world->bound_ns, true);
     demand_all_complete(world);
     /* The latest of the late copies. */
@@ -311,6 +304,7 @@ bool scenario_run(const struct scenario_options *options, struct tally *tally, u
     for (unsigned i = 0; i < world->site_count; i++) {
         if (!world->failed) {
             inspect(world, i);
+            witness_final(world, &world->sites[i]);
         }
         *hash = ndtest_hash(*hash, world->sites[i].node.memory, world->sites[i].node.config.memory_bytes);
     }

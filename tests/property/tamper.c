@@ -24,11 +24,13 @@ const struct tamper_kind tamper_kinds[] = {
     {"late-response", "a byte that lands in a buffer after its completion", 6},
     {"wrong-length", "a completion that names too many bytes", 0},
     {"same-entropy", "a device that draws the same generations and contexts after each reset", 9},
+    {"same-generation", "a device that draws the same generation after each reset", 9},
+    {"add-twice", "a FETCH_ADD that is done twice where only its results tell", 0},
     {"no-flush", "a reset that flushes nothing", 1},
     {"no-timers", "timers that never run", 1},
     {"deaf", "a doorbell that is not heard", 1},
     {"new-context", "an old request executed under a new context", 4},
-    {"fixed-up-damage", "damage on the wire that the CRC does not show", 0},
+    {"fixed-up-damage", "damage on the wire that the CRC does not show", 4},
     {"lane-bytes", "far-end state that grows beyond the configured", 8},
     {"other-entropy", "a firmware that asks the outside world for a random number", 10},
 };
@@ -154,10 +156,17 @@ uint64_t tamper_entropy(struct tamper *tamper, uint64_t seed)
     return seed;
 }
 
+void tamper_restarting(struct tamper *tamper, struct site *site)
+{
+    if (is(tamper, "same-entropy") || is(tamper, "same-generation")) {
+        site->node.entropy.state = tamper->entropy_seed[site->node.index];
+    }
+}
+
 void tamper_restarted(struct tamper *tamper, struct site *site)
 {
-    if (is(tamper, "same-entropy")) {
-        site->node.entropy.state = tamper->entropy_seed[site->node.index];
+    if (is(tamper, "same-generation")) {
+        site->node.entropy.state = ndtest_random_next(&tamper->random);
     }
 }
 
@@ -188,8 +197,8 @@ static void keep_for_later(struct tamper *tamper, struct site *site, uint64_t of
     }
 }
 
-static void inject_changed(struct tamper *tamper, const struct ndtest_frame *frame, size_t at, uint64_t with,
-                           uint64_t generation)
+/* The same request again, under a context that nobody has, as its first number, under the node's generation. */
+static void inject_under_new_context(struct tamper *tamper, const struct ndtest_frame *frame, uint64_t generation)
 {
     uint8_t *copy = malloc(frame->bytes);
     const uint8_t *header = tamper->world->sites[frame->to].packet.header;
@@ -200,19 +209,27 @@ static void inject_changed(struct tamper *tamper, const struct ndtest_frame *fra
     }
     memcpy(copy, frame->data, frame->bytes);
     to = copy + (header - frame->data);
+    to[8] ^= 0x55;
+    memset(to + 22, 0, 2); /* distance from the floor */
     for (unsigned i = 0; i < 8; i++) {
-        to[at + i] ^= (uint8_t)(with >> (8 * i));
-    }
-    if (generation != 0) {
-        /* Number 1 above floor 1, under the node's own generation: a first contact that looks right. */
-        memset(to + 22, 0, 2);
-        for (unsigned i = 0; i < 8; i++) {
-            to[32 + 24 + i] = (uint8_t)(generation >> (56 - 8 * i));
-        }
+        to[32 + 24 + i] = (uint8_t)(generation >> (56 - 8 * i));
     }
     ndtest_frame_repair(copy, frame->bytes, false);
     ndtest_wire_inject(&tamper->world->wire, frame->from, frame->to, copy, frame->bytes, 3000000);
     free(copy);
+}
+
+void tamper_before_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame)
+{
+    struct ndtest_packet packet;
+
+    (void)site;
+    if (is(tamper, "fixed-up-damage") && strikes(tamper) &&
+        ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &packet) &&
+        packet.kind == NETDAM_KIND_REQUEST && packet.opcode == NETDAM_OP_WRITE && packet.payload_bytes != 0) {
+        frame->data[packet.payload - frame->data] ^= 1;
+        ndtest_frame_repair(frame->data, frame->bytes, false);
+    }
 }
 
 void tamper_after_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame, bool executed)
@@ -250,10 +267,10 @@ void tamper_after_receive(struct tamper *tamper, struct site *site, const struct
     } else if (is(tamper, "stray-access")) {
         site->node.platform.memory_access(&site->node, region->base + region->length, 1, NETDAM_FW_ACCESS_READ);
     } else if (is(tamper, "new-context") && packet->opcode != NETDAM_OP_READ) {
-        inject_changed(tamper, frame, 8, UINT64_C(0x1234567), ndtest_node_register(&site->node, NETDAM_REG_GENERATION));
-    } else if (is(tamper, "fixed-up-damage") && packet->opcode == NETDAM_OP_WRITE) {
-        /* The next number of the same lane, which its requester has not used yet. */
-        inject_changed(tamper, frame, packet->payload - packet->header, 1, 0);
+        inject_under_new_context(tamper, frame, ndtest_node_register(&site->node, NETDAM_REG_GENERATION));
+    } else if (is(tamper, "add-twice") && region == &site->regions[WITNESS_REGION]) {
+        reference_store(site->node.memory + offset, 8,
+                        reference_load(site->node.memory + offset, 8) + reference_load(packet->payload, 8));
     }
 }
 

@@ -10,7 +10,14 @@
 
 #define TARGET_REGIONS 3u
 #define LOCAL_REGIONS  2u
-#define SITE_REGIONS   (TARGET_REGIONS + LOCAL_REGIONS)
+#define WITNESS_REGION (TARGET_REGIONS + LOCAL_REGIONS)
+#define SITE_REGIONS   (WITNESS_REGION + 1)
+#define WITNESS_CELLS  64u
+#define WITNESS_BITS   63u
+#define TARGET_BASE    32768u
+#define TARGET_BYTES   32768u
+#define WITNESS_BASE   (TARGET_BASE + TARGET_REGIONS * TARGET_BYTES + 512)
+#define SLOT_BASE      (WITNESS_BASE - 512 + 4096)
 #define SITE_QUEUES    3u
 #define SITE_PEERS     8u
 #define SQ_LOG2_MAX    6u
@@ -84,6 +91,9 @@ struct op {
     bool local_dead;   /* its local region is gone: hands off */
     bool flush_due;    /* reset, peer closed or queue destroyed: FLUSHED is right */
     bool sent;
+    bool witness;      /* counts in a cell that the shadow does not know */
+    uint32_t completed_at; /* descriptors posted by then */
+    uint64_t observed;     /* result of a witness */
     bool calm;         /* posted when nothing was wrong any more: must end well */
 };
 
@@ -128,6 +138,11 @@ struct context {
     uint8_t node;
 };
 
+struct witness_cell {
+    uint32_t used;
+    uint32_t op[WITNESS_BITS]; /* by bit */
+};
+
 #define BUCKETS 4096u
 struct table {
     void *items;
@@ -157,7 +172,7 @@ struct site {
     uint64_t answer_values[ANSWERS_MAX];
     uint64_t executed_before;
     uint64_t refused_before;
-    uint64_t last_compare;
+    struct witness_cell witness[WITNESS_CELLS];
 };
 
 struct tamper;
@@ -229,6 +244,12 @@ struct context *context_get(struct world *world, uint64_t id, unsigned node);
 void snapshot_add(struct world *world, const struct snapshot *snapshot);
 bool snapshot_explains(struct world *world, const struct op *op, const uint8_t *bytes, uint64_t *missing);
 
+/* witness.c */
+/* Makes the descriptor, number `index`, an addition to one of the target's counters. False if all are used up. */
+bool witness_draw(struct world *world, struct site *target, uint32_t index, struct netdam_descriptor *d);
+void witness_judge(struct world *world, const struct op *op, uint32_t index);
+void witness_final(struct world *world, struct site *site);
+
 /* scenario.c */
 struct scenario_options {
     uint64_t seed;
@@ -241,6 +262,8 @@ bool scenario_run(const struct scenario_options *options, struct tally *tally, u
 /* program.c: what software does */
 void program_setup(struct world *world, struct site *site);
 void program_action(struct world *world);
+/* Software has made room in completion rings: rings where descriptors still wait. */
+void program_ring_all(struct world *world);
 void program_calm_prepare(struct world *world);
 void program_change_weather(struct world *world);
 uint32_t program_calm_post(struct world *world, struct site *site, const struct peer *peer, bool modifying);
@@ -258,8 +281,11 @@ struct tamper *tamper_new(const char *name, struct world *world);
 void tamper_free(struct tamper *tamper);
 const struct netdam_fw_ops *tamper_ops(struct tamper *tamper, const struct netdam_fw_ops *ops);
 uint64_t tamper_entropy(struct tamper *tamper, uint64_t seed);
+void tamper_before_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame);
 void tamper_after_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame, bool executed);
 void tamper_before_poll(struct tamper *tamper, struct site *site);
+/* Before and after the firmware starts again. */
+void tamper_restarting(struct tamper *tamper, struct site *site);
 void tamper_restarted(struct tamper *tamper, struct site *site);
 bool tamper_skips_stop(const struct tamper *tamper);
 

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Unit tests: one program per module of the firmware, looking inside where the registers do not show enough.
+
+UNIT_NAMES := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+UNIT_TESTS := $(UNIT_NAMES:%=$(O)/tests/unit/%)
+
+SOURCES += $(wildcard tests/unit/*.c)
+INCLUDES_ALL += -Itests/unit -Itests/golden
+
+$(O)/tests/unit/%.o: tests/unit/%.c
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit \
+	  -DUNIT_GOLDEN='"tests/golden"' -c $< -o $@
+
+$(UNIT_TESTS): %: %.o $(O)/tests/unit/unit.o $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
+
+.SECONDARY: $(UNIT_TESTS:%=%.o)
+
+-include $(wildcard $(O)/tests/unit/*.d)
+
+CHECKS += $(UNIT_TESTS) tests/unit/test_image.sh
+tests/unit/test_image.sh: $(O)/firmware/netdam-fw.so

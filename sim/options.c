@@ -189,7 +189,7 @@ enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsi
     };
     while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:ntcjvVh", long_options, NULL)) != -1) {
         if (option == 'h') {
-            printf(help, NETDAM_UDP_PORT);
+            printf(help, (unsigned)NETDAM_UDP_PORT);
             return NDSIM_OPTIONS_DONE;
         }
         if (option == 'V') {

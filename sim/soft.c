@@ -9,6 +9,9 @@
 #include "netdam/firmware.h"
 #include "netdam/regs.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -140,11 +143,16 @@ static uint64_t cpu_features(void)
     uint64_t features = 0;
 
 #if defined(__x86_64__) || defined(__i386__)
+    unsigned eax, ebx, ecx, edx;
+
     __builtin_cpu_init();
     features |= __builtin_cpu_supports("sse4.2") ? NETDAM_FW_CPU_SSE42 : 0;
     features |= __builtin_cpu_supports("avx2") ? NETDAM_FW_CPU_AVX2 : 0;
     features |= __builtin_cpu_supports("avx512f") ? NETDAM_FW_CPU_AVX512F : 0;
-    features |= __builtin_cpu_supports("f16c") ? NETDAM_FW_CPU_F16C : 0;
+    /* Not every compiler knows this one by name; its registers are AVX's. */
+    if (__builtin_cpu_supports("avx") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0) {
+        features |= NETDAM_FW_CPU_F16C;
+    }
 #endif
     return features;
 }

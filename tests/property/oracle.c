@@ -326,8 +326,9 @@ static void sent_response(struct world *world, struct site *site, const struct n
         world->tally->checks[3]++;
         piece->refused = true;
         if (piece->applied) {
-            violation(world, 3, "node %u refuses (status 0x%x) number %llu, which it has applied", site->node.index,
-                      packet->status, (unsigned long long)packet->number);
+            violation(world, piece->applied_incarnation == world->wire.incarnation[site->node.index] ? 3 : 9,
+                      "node %u refuses (status 0x%x) number %llu, which it has applied",
+                      site->node.index, packet->status, (unsigned long long)packet->number);
         }
     }
 }
@@ -368,11 +369,21 @@ static void hook_before_receive(void *opaque, struct ndtest_node *node, const st
     struct world *world = opaque;
     struct site *site = site_of(world, node);
 
-    tamper_before_receive(world->tamper, site, frame);
+    uint64_t base;
+    uint64_t length;
+    bool modifies;
+
+    tamper_before_receive(world->tamper, frame);
     site->receiving = true;
     site->packet_valid = ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &site->packet);
     site->executed_before = ndtest_node_counter(node, NETDAM_COUNTER_REQUESTS_EXECUTED);
-    site->refused_before = ndtest_node_counter(node, NETDAM_COUNTER_REQUESTS_REFUSED);
+    /* Whatever changed these bytes since the last request for them was none. */
+    if (request_range(site, &base, &length, &modifies) && !within(base, length, WITNESS_BASE, 8 * WITNESS_CELLS) &&
+        memcmp(site->shadow + base, node->memory + base, length) != 0) {
+        violation(world, 5, "memory of node %u at offset %llu, %llu bytes, has changed between two requests",
+                  node->index, (unsigned long long)base, (unsigned long long)length);
+        oracle_accept_memory(site, base, length);
+    }
 }
 
 /* Does to the shadow what the packet says. Returns the old value of an atomic. */
@@ -452,7 +463,7 @@ static void applied(struct world *world, struct site *site, const struct ndtest_
                   (unsigned long long)packet->number, (unsigned long long)context->floor);
     }
     piece->applied = true;
-    piece->applied_ns = world->wire.now_ns;
+    piece->applied_incarnation = world->wire.incarnation[site->node.index];
     if (!op->witness) {
         piece->old_value = apply_to_shadow(site->shadow + base, packet);
     }

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # A short run of the property test from a fixed seed.
-exec "${0%/*}/property" --seed 1 --packets 60000
+exec "${0%/*}/property" --seed 1 --packets 200000

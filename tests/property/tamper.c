@@ -15,7 +15,7 @@ const struct tamper_kind tamper_kinds[] = {
     {"outside", "a byte changed between two regions", 4},
     {"guard", "a byte changed behind on-board memory", 4},
     {"stray-access", "an access announced outside the range that a key names", 4},
-    {"drop-completion", "a completion that is never seen", 1},
+    {"drop-completion", "a completion that is never seen", 0},
     {"double-completion", "a completion that is seen twice", 1},
     {"ok-for-refused", "OK where the request was refused", 0},
     {"refused-for-ok", "a refusal where the request was applied", 3},
@@ -219,11 +219,13 @@ static void inject_under_new_context(struct tamper *tamper, const struct ndtest_
     free(copy);
 }
 
-void tamper_before_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame)
+void tamper_before_receive(struct tamper *tamper, const struct ndtest_frame *frame)
 {
     struct ndtest_packet packet;
 
-    (void)site;
+    if (tamper != NULL) {
+        strike_late(tamper);
+    }
     if (is(tamper, "fixed-up-damage") && strikes(tamper) &&
         ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &packet) &&
         packet.kind == NETDAM_KIND_REQUEST && packet.opcode == NETDAM_OP_WRITE && packet.payload_bytes != 0) {
@@ -244,7 +246,6 @@ void tamper_after_receive(struct tamper *tamper, struct site *site, const struct
     packet = &site->packet;
     region = region_by_key(site, packet->key);
     offset = region->base + packet->address;
-    strike_late(tamper);
     if (!executed || packet->length == 0 || !strikes(tamper)) {
         return;
     }
@@ -257,7 +258,7 @@ void tamper_after_receive(struct tamper *tamper, struct site *site, const struct
     } else if (is(tamper, "wrong-byte") && packet->opcode == NETDAM_OP_REDUCE) {
         site->node.memory[offset + packet->length - 1] ^= 1;
     } else if (is(tamper, "outside")) {
-        site->node.memory[region->base + region->length] ^= 1;
+        site->node.memory[TARGET_BASE + TARGET_BYTES - 1] ^= 1; /* no region reaches so far */
     } else if (is(tamper, "guard")) {
 #ifndef __SANITIZE_ADDRESS__
         site->node.memory[site->node.config.memory_bytes] ^= 1;

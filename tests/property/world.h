@@ -106,7 +106,7 @@ struct piece {
     uint64_t address;
     uint64_t payload_hash;
     uint64_t old_value;
-    uint64_t applied_ns;
+    uint64_t applied_incarnation;
     uint32_t length;
     uint32_t op;
     uint32_t next;  /* of the same operation */
@@ -171,7 +171,6 @@ struct site {
     struct ndtest_packet answers[ANSWERS_MAX]; /* sent while receiving; payload is gone */
     uint64_t answer_values[ANSWERS_MAX];
     uint64_t executed_before;
-    uint64_t refused_before;
     struct witness_cell witness[WITNESS_CELLS];
 };
 
@@ -281,7 +280,7 @@ struct tamper *tamper_new(const char *name, struct world *world);
 void tamper_free(struct tamper *tamper);
 const struct netdam_fw_ops *tamper_ops(struct tamper *tamper, const struct netdam_fw_ops *ops);
 uint64_t tamper_entropy(struct tamper *tamper, uint64_t seed);
-void tamper_before_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame);
+void tamper_before_receive(struct tamper *tamper, const struct ndtest_frame *frame);
 void tamper_after_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame, bool executed);
 void tamper_before_poll(struct tamper *tamper, struct site *site);
 /* Before and after the firmware starts again. */

@@ -9,7 +9,7 @@
  */
 #define NETDAM_ADMIN_LIST(X)                                                                                           \
     X(REGION_CREATE, 1, "base, length, permissions, key (0: draw one), tenant", "index, key",                          \
-      "make part of on-board memory accessible")                                                                       \
+      "make part of on-board memory accessible; base is a multiple of 8")                                                                     \
     X(REGION_DESTROY, 2, "index", "", "end all access through a region; requests that use it fail from here on")       \
     X(QUEUE_CREATE, 3, "SQ base, SQ log2, CQ base, CQ log2, RQ base, RQ log2 (0: no RQ), type | vector << 16, "        \
       "first index", "queue pair", "create a queue pair; the device writes the three ring headers")                    \

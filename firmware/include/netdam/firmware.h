@@ -44,7 +44,8 @@ struct netdam_fw_config {
     uint32_t operations;   /* requests under way at once; (default) 1024 */
     uint32_t lanes;        /* far-end lanes remembered; (default) 4096 */
     uint32_t lane_windows; /* lanes with something unfinished; (default) 256 */
-    uint32_t window;       /* unfinished numbers per lane; (default) 256; a power of two, at most NETDAM_WINDOW_MAX */
+    uint32_t window;       /* unfinished numbers of the requester per peer; (default) 256; a power of two, at most
+                              NETDAM_WINDOW_MAX, which is what every node takes from others */
     uint32_t retries;      /* repetitions before a packet is given up; (default) 10 */
 
     uint64_t cpu_features; /* NETDAM_FW_CPU_* */

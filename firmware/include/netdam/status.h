@@ -17,7 +17,7 @@ enum netdam_status_class {
 #define NETDAM_STATUS_LIST(X)                                                                                          \
     X(OK, 0x00, SUCCESS, "applied exactly once, visible through the target's mapping")                                 \
     X(BAD_VERSION, 0x01, REFUSED, "the node does not speak this version of the wire format")                           \
-    X(BAD_OPCODE, 0x02, REFUSED, "opcode is not defined")                                                              \
+    X(BAD_OPCODE, 0x02, REFUSED, "opcode is not defined, or for descriptors only")                                                            \
     X(BAD_OPERATION, 0x03, REFUSED, "ALU operation is not defined, or not for this opcode")                            \
     X(BAD_TYPE, 0x04, REFUSED, "data type is not defined, or not for this opcode and operation")                       \
     X(BAD_FLAGS, 0x05, REFUSED, "a flag is not defined, or not for this opcode")                                       \

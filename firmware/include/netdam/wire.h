@@ -30,12 +30,13 @@
  *   header_length and datagram length exact                            else dropped: RX_MALFORMED
  *   payload CRC                                                        else dropped: RX_PAYLOAD_CRC
  *   reserved bytes of the segment 0            BAD_SEGMENTS
+ *   form executed by this firmware             UNSUPPORTED
  *   opcode, operation, type, their combination BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE
  *   executed by this firmware                  UNSUPPORTED
  *   length against payload and type            BAD_LENGTH
- * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window and
- * below the floor (dropped), STALE, repeated, BUSY; then BAD_KEY, BAD_RANGE, NO_PERMISSION, MISALIGNED, which consume
- * the number and are remembered.
+ * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window
+ * (dropped), STALE, below the floor (dropped), repeated, BUSY; then BAD_KEY, BAD_RANGE, NO_PERMISSION, MISALIGNED, which
+ * consume the number and are remembered.
  */
 #define NETDAM_WIRE_VERSION 1
 

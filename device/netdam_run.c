@@ -84,9 +84,9 @@ static void netdam_run_vm_change(void *opaque, bool running, RunState state)
 {
     NetdamState *s = opaque;
 
+    /* The slice settles what waits, interrupts too. */
     if (running) {
         netdam_run_schedule(s);
-        netdam_irq_schedule(s);
     }
 }
 

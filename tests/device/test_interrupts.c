@@ -138,6 +138,11 @@ static void without_msix_nothing_leaves(void **state)
     card_msix_enable(&card, false, false);
     assert_int_equal(raise_and_look(1), 0);
     assert_int_equal(main_memory_bytes(), 0);
+    /* Nor later: it is lost. */
+    assert_false(card_msix_pending(&card, 1));
+    card_msix_enable(&card, true, false);
+    machine_step(&machine, 1000);
+    assert_int_equal(machine_read(&machine, TARGET, 4), 0);
 }
 
 static void an_impossible_vector_is_ignored(void **state)
@@ -189,11 +194,16 @@ static void a_function_reset_forgets_interrupts(void **state)
     unsigned i;
 
     (void)state;
-    card_msix_set(&card, IMAGE_STOP_VECTOR, TARGET, 0x7777, false);
     machine_write(&machine, TARGET, 4, 0);
+    /* While the machine stands still interrupts wait; one from before the reset and the stop's own must not outlive it. */
+    machine_monitor(&machine, NULL, "{\"execute\": \"stop\"}\n");
+    card_write(&card, IMAGE_RAISE, 8, 2);
     card_function_reset(&card);
     card_bus_master(&card, true);
     card_msix_enable(&card, true, false);
+    card_msix_set(&card, 2, TARGET, 0x2222, false);
+    card_msix_set(&card, IMAGE_STOP_VECTOR, TARGET, 0x7777, false);
+    machine_monitor(&machine, NULL, "{\"execute\": \"cont\"}\n");
     for (i = 0; i < 20; i++) {
         machine_step(&machine, 1000);
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the soft device, of netdam-node, and of the demonstration.
 
-NODE_TESTS := soft_test garbage_test threads_test
+NODE_TESTS := port_test soft_test garbage_test threads_test
 NODE_TEST_BINARIES := $(NODE_TESTS:%=$(O)/tests/node/%)
 
 SOURCES += tests/node/rig.c $(NODE_TESTS:%=tests/node/%.c)

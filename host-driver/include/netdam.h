@@ -99,8 +99,8 @@ struct netdam_open_config {
  *
  * A card is locked against other processes that use this library and, unless NETDAM_OPEN_NO_RESET is set, reset.
  *
- * Errors: -EINVAL (@name or @config is malformed; a log line names the part), -ENODEV (no such card, or what is there is
- * no NetDAM device), -EBUSY (another process has it, or a kernel driver), -EPROTONOSUPPORT (its specification has
+ * Errors: -EINVAL (@name or @config is malformed; a log line names the part), -ENODEV (no such card, or what is there
+ * is no NetDAM device), -EBUSY (another process has it, or a kernel driver), -EPROTONOSUPPORT (its specification has
  * another major version), -ENOTSUP (@tap with a card), -EIO (it does not become ready, or its memory is smaller than it
  * says), -EACCES, -ENOMEM, -EADDRINUSE, -EADDRNOTAVAIL, or what open(2), mmap(2), socket(2) or bind(2) say.
  */
@@ -113,7 +113,8 @@ NETDAM_API int netdam_open(const char *name, const struct netdam_open_config *co
 NETDAM_API void netdam_close(struct netdam_device *device);
 
 /**
- * netdam_device_name() - the name under which the device was found, e.g. "pci:0000:00:04.0"; valid until netdam_close().
+ * netdam_device_name() - the name under which the device was found, e.g. "pci:0000:00:04.0"; valid until
+ * netdam_close().
  */
 NETDAM_API const char *netdam_device_name(const struct netdam_device *device);
 
@@ -193,8 +194,9 @@ NETDAM_API int netdam_reset(struct netdam_device *device);
 NETDAM_API int netdam_counter_read(struct netdam_device *device, unsigned counter, uint64_t *value);
 
 /*
- * On-board memory. It is mapped into the process as long as the device is open; loads and stores of 1 to 8 aligned bytes
- * are single accesses. A read-modify-write by the CPU is not atomic against the device: use an operation for that.
+ * On-board memory. It is mapped into the process as long as the device is open; loads and stores of 1 to 8 aligned
+ * bytes are single accesses. A read-modify-write by the CPU is not atomic against the device: use an operation for
+ * that.
  */
 
 /**
@@ -279,8 +281,8 @@ NETDAM_API uint64_t netdam_region_bytes(const struct netdam_region *region);
  *
  * Nothing is sent yet: whether somebody answers shows with the first request.
  *
- * Errors: -EINVAL (@address is malformed; a log line says so), -ENOSPC (all peers are in use), -EOPNOTSUPP (the firmware
- * does not speak this family), -ENOMEM, -EPERM, -ENODEV, -EIO.
+ * Errors: -EINVAL (@address is malformed; a log line says so), -ENOSPC (all peers are in use), -EOPNOTSUPP (the
+ * firmware does not speak this family), -ENOMEM, -EPERM, -ENODEV, -EIO.
  */
 NETDAM_API int netdam_peer_open(struct netdam_device *device, const char *address, struct netdam_peer **peer);
 
@@ -323,8 +325,8 @@ struct netdam_queue_config {
  *
  * The rings take their place from the same on-board memory as netdam_alloc().
  *
- * Errors: -EINVAL (@config), -ENOSPC (all queue pairs are in use, or on-board memory is full), -ENOMEM, -EPERM, -ENODEV,
- * -EIO.
+ * Errors: -EINVAL (@config), -ENOSPC (all queue pairs are in use, or on-board memory is full), -ENOMEM, -EPERM,
+ * -ENODEV, -EIO.
  */
 NETDAM_API int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_config *config,
                                    struct netdam_queue **queue);
@@ -390,9 +392,10 @@ struct netdam_request {
  * once, and only if it asked for that.
  *
  * Returns how many were posted: all, or those before the first that does not fit or is malformed.
- * Errors, when none was posted: -EAGAIN (the ring is full, or too many completions wait to be polled), -EINVAL (the first
- * is malformed: no peer, handles of another device, or a region missing or too much), -EMSGSIZE (the first is longer
- * than length_max), -ESTALE (the device, or what the request names, was reset), -EIO (the ring is broken: destroy it).
+ * Errors, when none was posted: -EAGAIN (the ring is full, or too many completions wait to be polled), -EINVAL (the
+ * first is malformed: no peer, handles of another device, or a region missing or too much), -EMSGSIZE (the first is
+ * longer than length_max), -ESTALE (the device, or what the request names, was reset), -EIO (the ring is broken:
+ * destroy it).
  */
 NETDAM_API int netdam_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count);
 
@@ -400,7 +403,8 @@ NETDAM_API int netdam_post(struct netdam_queue *queue, const struct netdam_reque
  * netdam_poll() - take completions without waiting
  * @completions: room for @count
  *
- * Completions come in any order. Their @user_data is the request's, their @opcode too; @status is an enum netdam_status.
+ * Completions come in any order. Their @user_data is the request's, their @opcode too; @status is an enum
+ * netdam_status.
  *
  * Returns how many were taken, 0 if none is there.
  * Errors: -ESTALE (none is left, and the device was reset), -EIO (the ring is broken: destroy the queue pair).
@@ -443,8 +447,8 @@ NETDAM_API int netdam_queue_arm(struct netdam_queue *queue);
  * All return 0 if the request was applied exactly once, a positive enum netdam_status if it completed otherwise, or
  * -ETIMEDOUT (no completion within @timeout_ns: the request stays outstanding, may still be applied, and may still use
  * local memory until the peer is closed, the queue pair destroyed or the device reset; its completion is thrown away),
- * -EAGAIN (the ring stayed full, or too many completions wait to be polled: nothing was sent), -EINVAL, -ESTALE, -EIO as
- * netdam_post().
+ * -EAGAIN (the ring stayed full, or too many completions wait to be polled: nothing was sent), -EINVAL, -ESTALE, -EIO
+ * as netdam_post().
  *
  * The device gives up by itself after bounded retries, with NETDAM_STATUS_TIMEOUT: @timeout_ns may be NETDAM_FOREVER.
  */

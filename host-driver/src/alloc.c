@@ -80,8 +80,7 @@ int ndlib_alloc_take(struct ndlib_alloc *alloc, uint64_t bytes, uint64_t alignme
             }
         }
         if (before > 0) {
-            struct ndlib_block *taken =
-                block_new(block->offset + before, bytes, true, rest ? rest : block->next);
+            struct ndlib_block *taken = block_new(block->offset + before, bytes, true, rest ? rest : block->next);
 
             if (!taken) {
                 free(rest);

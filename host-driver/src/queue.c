@@ -408,8 +408,7 @@ void ndlib_release(struct netdam_queue *queue)
 
 void ndlib_set_aside(struct netdam_queue *queue, const struct netdam_completion *completion, uint32_t slot)
 {
-    struct netdam_completion *place =
-        &queue->aside[(queue->aside_first + queue->aside_count) % queue->slots_count];
+    struct netdam_completion *place = &queue->aside[(queue->aside_first + queue->aside_count) % queue->slots_count];
 
     *place = *completion;
     /* user_data is in the slot, and the slot must be known when it is polled. */

@@ -13,10 +13,10 @@
  * The firmware may need this very CPU: more spinning makes latency worse, not better, and sleeping at once costs a
  * wake-up each time. Where there is an interrupt it ends the sleep; a cap bounds the harm if one is ever lost.
  */
-#define SPINS           20u
-#define YIELDS          64u
-#define NAP_MIN_NS      UINT64_C(50000)
-#define NAP_MAX_NS      UINT64_C(1000000)
+#define SPINS            20u
+#define YIELDS           64u
+#define NAP_MIN_NS       UINT64_C(50000)
+#define NAP_MAX_NS       UINT64_C(1000000)
 #define INTERRUPT_CAP_NS UINT64_C(20000000)
 
 uint64_t ndlib_now_ns(void)

@@ -116,7 +116,7 @@ static void add_request(struct text *text, const struct netdam_wire_header *head
     if ((netdam_op_flags(segment.opcode) & NETDAM_OPF_MEMORY) != 0) {
         add(text, " address 0x%llx", (unsigned long long)netdam_be64_get(segment.address));
     }
-    add(text, " generation %llx", (unsigned long long)netdam_be64_get(segment.generation));
+    add(text, " generation 0x%016llx", (unsigned long long)netdam_be64_get(segment.generation));
     if (header->segment_count > 1) {
         add(text, " segment %u of %u", header->segment_index + 1, header->segment_count);
     }
@@ -139,7 +139,7 @@ static void add_response(struct text *text, const struct netdam_wire_header *hea
         netdam_be32_get(answer.length));
     add(text, " floor %llu", (unsigned long long)netdam_be48_get(answer.floor));
     if (header->status == NETDAM_STATUS_STALE) {
-        add(text, " generation %llx instead of %llx", (unsigned long long)netdam_be64_get(answer.generation),
+        add(text, " generation 0x%016llx instead of 0x%016llx", (unsigned long long)netdam_be64_get(answer.generation),
             (unsigned long long)netdam_be64_get(answer.echo));
     }
     if (answer.hop != 0) {

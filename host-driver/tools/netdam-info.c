@@ -28,9 +28,12 @@ static const char help[] =
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
 static const struct option options[] = {
-    {"device", required_argument, NULL, 'd'}, {"counters", no_argument, NULL, 'c'},
-    {"operations", no_argument, NULL, 'o'},   {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},         {"version", no_argument, NULL, 'V'},
+    {"device", required_argument, NULL, 'd'},
+    {"counters", no_argument, NULL, 'c'},
+    {"operations", no_argument, NULL, 'o'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
 

@@ -70,14 +70,22 @@ enum {
 };
 
 static const struct option options[] = {
-    {"peer", required_argument, NULL, 'p'},     {"key", required_argument, NULL, 'k'},
-    {"address", required_argument, NULL, 'a'},  {"length", required_argument, NULL, 'n'},
-    {"type", required_argument, NULL, 't'},     {"operation", required_argument, NULL, 'o'},
-    {"value", required_argument, NULL, 'v'},    {"compare", required_argument, NULL, 'c'},
-    {"swap", required_argument, NULL, 's'},     {"count", required_argument, NULL, 'C'},
-    {"device", required_argument, NULL, 'd'},   {"chunk", required_argument, NULL, OPTION_CHUNK},
-    {"depth", required_argument, NULL, OPTION_DEPTH}, {"trace", no_argument, NULL, OPTION_TRACE},
-    {"help", no_argument, NULL, 'h'},           {"version", no_argument, NULL, 'V'},
+    {"peer", required_argument, NULL, 'p'},
+    {"key", required_argument, NULL, 'k'},
+    {"address", required_argument, NULL, 'a'},
+    {"length", required_argument, NULL, 'n'},
+    {"type", required_argument, NULL, 't'},
+    {"operation", required_argument, NULL, 'o'},
+    {"value", required_argument, NULL, 'v'},
+    {"compare", required_argument, NULL, 'c'},
+    {"swap", required_argument, NULL, 's'},
+    {"count", required_argument, NULL, 'C'},
+    {"device", required_argument, NULL, 'd'},
+    {"chunk", required_argument, NULL, OPTION_CHUNK},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"trace", no_argument, NULL, OPTION_TRACE},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
 
@@ -251,8 +259,8 @@ static int done_compare(void *opaque, unsigned slot, const uint8_t *buffer, size
     }
     for (size_t i = 0; i < bytes; i++) {
         if (buffer[i] != expected[i]) {
-            return failed("%s differs at byte %" PRIu64 ": 0x%02x there, 0x%02x in the node's memory",
-                          file_label(mem), offset + i, expected[i], buffer[i]);
+            return failed("%s differs at byte %" PRIu64 ": 0x%02x there, 0x%02x in the node's memory", file_label(mem),
+                          offset + i, expected[i], buffer[i]);
         }
     }
     return EXIT_OK;
@@ -642,15 +650,13 @@ static int prepare(struct mem *mem)
     if (rc != 0) {
         return failed("%s: %s", netdam_device_name(mem->device), result_text(rc));
     }
-    if (mem->command->run == run_echo && mem->length > info.payload_max) {
-        return misused("--length: a packet has %u bytes of payload at most", info.payload_max);
-    }
     if (mem->chunk > info.length_max) {
         mem->chunk = info.length_max & ~UINT32_C(7);
     }
     staging_bytes = mem->chunk * mem->depth;
-    if (staging_bytes < info.payload_max) {
-        staging_bytes = info.payload_max;
+    if (mem->command->run == run_echo &&
+        mem->length > (staging_bytes < info.length_max ? staging_bytes : info.length_max)) {
+        return misused("--length: echo has room for %" PRIu64 " bytes", staging_bytes);
     }
     rc = netdam_peer_open(mem->device, mem->peer_name, &mem->remote.peer);
     if (rc != 0) {

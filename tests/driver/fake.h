@@ -64,7 +64,8 @@ struct fake {
 struct fake *fake_open(bool interrupts);
 void fake_close(struct fake *fake);
 
-/* A fresh fake, and a backend over it, for tests of opening itself. fake_close() releases it, fake->device being NULL. */
+/* A fresh fake, and a backend over it, for tests of opening itself. fake_close() releases it, fake->device being NULL.
+ */
 struct fake *fake_new(bool interrupts, struct ndlib_backend *backend);
 
 /* Takes and completes up to `count` descriptors of a queue pair; returns how many. */

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of libnetdam and its tools: over a fake device, then over two soft devices.
+# Tests of libnetdam and its tools: over a fake device, then over soft devices on loopback.
 
 DRIVER_TEST_DIR := $(O)/tests/driver
 DRIVER_TEST_INCLUDES := -Ihost-driver/include -Ihost-driver/src -Ihost-driver/tools -Ifirmware/include -Itests/driver
-DRIVER_TESTS := alloc queue device pair
+DRIVER_TESTS := alloc queue device decode pair
 
 SOURCES += $(wildcard tests/driver/*.c)
 INCLUDES_ALL += -Itests/driver -Ihost-driver/tools
@@ -13,9 +13,26 @@ $(DRIVER_TEST_DIR)/%.o: tests/driver/%.c
 	$(Q)$(CC) $(CFLAGS_ALL) -pthread $(DRIVER_TEST_INCLUDES) -c -o $@ $<
 
 $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%): $(DRIVER_TEST_DIR)/test_%: $(DRIVER_TEST_DIR)/test_%.o \
-    $(DRIVER_TEST_DIR)/fake.o $(LIBNETDAM_STATIC)
+    $(DRIVER_TEST_DIR)/fake.o $(O)/host-driver/tools/decode.o $(LIBNETDAM_STATIC)
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ -lcmocka
+
+$(DRIVER_TEST_DIR)/first_program: $(DRIVER_TEST_DIR)/first_program.o $(LIBNETDAM_STATIC)
+	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
+
+$(DRIVER_TEST_DIR)/first_program_static: $(DRIVER_TEST_DIR)/first_program.o $(LIBNETDAM_STATIC)
+	$(Q)$(CC) $(LDFLAGS_ALL) -static -pthread -o $@ $^
+
+# The public header by itself, in both languages, pedantically.
+$(DRIVER_TEST_DIR)/header.%: host-driver/include/netdam.h $(wildcard firmware/include/netdam/*.h)
+	$(Q)mkdir -p $(@D) && $(if $(filter c,$*),$(CC) -x c -std=c11,$(CXX) -x c++ -std=c++11) -fsyntax-only -Wall -Wextra \
+	  -Wpedantic -Werror -Ihost-driver/include -Ifirmware/include -include netdam.h /dev/null && touch $@
 
 -include $(wildcard $(DRIVER_TEST_DIR)/*.d)
 
-CHECKS += $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%)
+CHECKS += $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%) tests/driver/test_tools.py
+CHECK_FILES += $(DRIVER_TEST_DIR)/header.c $(DRIVER_TEST_DIR)/header.cpp $(DRIVER_TEST_DIR)/first_program \
+               $(O)/host-driver/netdam-info $(O)/host-driver/netdam-mem $(O)/host-driver/libnetdam.so.0 \
+               $(O)/sim/netdam-node
+ifeq ($(SAN),)
+CHECK_FILES += $(DRIVER_TEST_DIR)/first_program_static
+endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two soft devices on loopback through the public interface: every operation, and every error status that can be had. */
+/* Two soft devices on loopback through the public interface: every operation, and every error status that can be had.
+ */
 #define _GNU_SOURCE
 #include "test.h"
 
@@ -388,10 +389,8 @@ static void remote_mistakes_are_refused_and_change_nothing(void **state)
     uint64_t old = 5;
 
     (void)state;
-    assert_int_equal(
-        netdam_region_create(b.device, offset, 4096, NETDAM_PERMISSION_REMOTE_READ, 0, &readable), 0);
-    assert_int_equal(
-        netdam_region_create(b.device, offset, 4096, NETDAM_PERMISSION_REMOTE_WRITE, 0, &writable), 0);
+    assert_int_equal(netdam_region_create(b.device, offset, 4096, NETDAM_PERMISSION_REMOTE_READ, 0, &readable), 0);
+    assert_int_equal(netdam_region_create(b.device, offset, 4096, NETDAM_PERMISSION_REMOTE_WRITE, 0, &writable), 0);
     read_key = netdam_region_key(readable);
     write_key = netdam_region_key(writable);
     assert_int_not_equal(read_key, write_key);
@@ -490,10 +489,16 @@ static void local_mistakes_are_refused(void **state)
          NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {{.opcode = NETDAM_OP_WRITE, .operation = NETDAM_ALU_SUM, .local = {source, 0}, .length = 8},
          NETDAM_STATUS_LOCAL_DESCRIPTOR},
-        {{.opcode = NETDAM_OP_REDUCE, .operation = NETDAM_ALU_AND, .type = NETDAM_TYPE_F32, .local = {source, 0},
+        {{.opcode = NETDAM_OP_REDUCE,
+          .operation = NETDAM_ALU_AND,
+          .type = NETDAM_TYPE_F32,
+          .local = {source, 0},
           .length = 8},
          NETDAM_STATUS_LOCAL_DESCRIPTOR},
-        {{.opcode = NETDAM_OP_REDUCE, .operation = NETDAM_ALU_SUM, .type = NETDAM_TYPE_F32, .local = {source, 0},
+        {{.opcode = NETDAM_OP_REDUCE,
+          .operation = NETDAM_ALU_SUM,
+          .type = NETDAM_TYPE_F32,
+          .local = {source, 0},
           .length = 7},
          NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {{.opcode = NETDAM_OP_FETCH_ADD, .type = NETDAM_TYPE_F32, .length = 4}, NETDAM_STATUS_LOCAL_DESCRIPTOR},
@@ -534,8 +539,7 @@ static void closing_a_peer_flushes_what_is_under_way(void **state)
     struct sockaddr_in name;
     socklen_t name_bytes = sizeof(name);
     struct netdam_completion completion;
-    struct netdam_request request = {
-        .opcode = NETDAM_OP_WRITE, .user_data = 8, .local = from_a(0), .length = 16};
+    struct netdam_request request = {.opcode = NETDAM_OP_WRITE, .user_data = 8, .local = from_a(0), .length = 16};
     struct netdam_peer *peer;
     char address[32];
 
@@ -566,8 +570,7 @@ static void limits_are_told(void **state)
     int rc;
 
     (void)state;
-    while (count < NETDAM_QUEUE_PAIRS_MAX &&
-           (rc = netdam_queue_create(b.device, &config, &queues[count])) == 0) {
+    while (count < NETDAM_QUEUE_PAIRS_MAX && (rc = netdam_queue_create(b.device, &config, &queues[count])) == 0) {
         count++;
     }
     assert_int_equal(rc, -ENOSPC);
@@ -622,9 +625,8 @@ static void reset_flushes_and_the_device_works_again(void **state)
     assert_int_equal(netdam_region_create(c.device, 0, 4096, NETDAM_PERMISSION_ALL, 0, &c.region), 0);
     side_connect(&c, &b);
     memcpy(netdam_region_pointer(c.region), "after reset", 12);
-    assert_int_equal(netdam_write(c.queue, (struct netdam_remote){c.peer, KEY, 0}, (struct netdam_local){c.region, 0},
-                                  12, SOON),
-                     0);
+    assert_int_equal(
+        netdam_write(c.queue, (struct netdam_remote){c.peer, KEY, 0}, (struct netdam_local){c.region, 0}, 12, SOON), 0);
     assert_string_equal((const char *)b.memory, "after reset");
     netdam_close(c.device);
 }

@@ -389,9 +389,9 @@ static void blocking_operations_keep_others_completions(void **state)
     rig.fake->want_wakeup = true;
     rig.fake->run_at_doorbell = true;
     rig.fake->queues[0].sq->consumer_flags = NETDAM_RING_NEED_WAKEUP;
-    assert_int_equal(netdam_write(rig.queue, (struct netdam_remote){rig.peer, 1, 0},
-                                  (struct netdam_local){rig.region, 0}, 8, SOON),
-                     0);
+    assert_int_equal(
+        netdam_write(rig.queue, (struct netdam_remote){rig.peer, 1, 0}, (struct netdam_local){rig.region, 0}, 8, SOON),
+        0);
     assert_int_equal(netdam_queue_outstanding(rig.queue), 3);
     assert_int_equal(netdam_poll(rig.queue, completions, 2), 2);
     assert_int_equal(completions[0].user_data, 70);

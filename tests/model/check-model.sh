@@ -6,7 +6,7 @@
 
 set -u
 cd "$(dirname "$0")" || exit 1
-src=$PWD/lane.pml
+src=$PWD
 cd ../.. || exit 1
 build=${BUILD:-${O:-build}}/model
 jobs=${JOBS:-$(nproc)}
@@ -62,7 +62,7 @@ search() {
     local dir=$build/$1
     shift
     rm -rf "$dir" && mkdir -p "$dir" && cd "$dir" || return 1
-    spin "$@" -a "$src" >spin.log 2>&1 || return 1
+    cp "$src"/*.pml . && spin "$@" -a lane.pml >spin.log 2>&1 || return 1
     gcc -O2 -w -DSAFETY -DNOREDUCE -DMEMLIM=2800 -o pan pan.c >gcc.log 2>&1 || return 1
     timeout "$seconds" nice ./pan -m100000 -w22 >pan.log 2>&1
     echo $? >pan.rc

@@ -126,7 +126,7 @@ c_decl {
         }
     }
 }
-#define REACH(i) c_code { reach(i); }
+#define REACH(i) c_code { reach(i); };
 
 /* Requesters. */
 byte st[NC * NM];       /* status of each modification */
@@ -180,12 +180,20 @@ byte pendg, pende;
 #define STORMY 1
 #endif
 
+/* Scratch, only within a step. */
 hidden byte fl, d, i, one, fresh;
 hidden byte rep, repg, repe;            /* the answer just given */
 hidden byte inv1_one_completion, inv2_exactly_once, inv3_refused_not_applied, inv3_fence, inv5_copy_after_completion;
 hidden byte inv6_own_buffer, inv7_value, inv9_sent_before_reset, claim_unknown_only_if_lane_lost, claim_progress;
 hidden byte claim_generation_rises, claim_known_stale_is_late;
 
+/*
+ * claim_unknown_only_if_lane_lost: nothing completes as UNKNOWN while the node keeps its lane.
+ * claim_progress: once calm, the oldest request completes within CALM exchanges.
+ * claim_generation_rises: a requester never goes back to an earlier generation; so a STALE that echoes one it has left
+ *   matches nothing any more and is taken out of the network.
+ * claim_known_stale_is_late: a known lane answers STALE only to copies whose generation the requester has left.
+ */
 #define CHECK(name, cond) name = (cond); assert(name)
 
 /* Generations a <= b belong to one epoch when none of a+1..b began a new one. */
@@ -310,303 +318,19 @@ inline accept_stale(c, g)
     refresh(c)
 }
 
-/* ---- the node ---- */
-
-#ifdef ALL_STALES
-#define DEAD_ECHO(c, echo) false
-#else
-#define DEAD_ECHO(c, echo) ((echo) < rgen[c])
-#endif
-inline answer_stale(c, g, echo)
-{
-#ifndef ALL_STALES
-    if
-    :: lg[L(c)] != 0 -> CHECK(claim_known_stale_is_late, !alive[c] || (echo) < rgen[c])
-    :: else
-    fi;
-#endif
-    if
-    :: alive[c] && !DEAD_ECHO(c, echo) -> stales[L(c)] = stales[L(c)] | STALEBIT(g, echo)
-    :: else
-    fi;
-    rep = A_STALE;
-    repg = g;
-    repe = echo;
-    if
-    :: lg[L(c)] -> REACH(8)
-    :: else -> REACH(7)
-    fi
-}
-
-inline answer_busy(c, n)
-{
-#ifdef BROKEN_BUSY_IS_REFUSAL
-    busies[L(c)] = busies[L(c)] | BIT(n);
-#endif
-    rep = A_OTHER;
-    REACH(11)
-}
-
-inline answer_ok(c, n)
-{
-    oks[L(c)] = oks[L(c)] | BIT(n);
-#if VALUES
-#ifdef BROKEN_NO_CACHED_REPLY
-    vals[I(c, n)] = vals[I(c, n)] | BIT(cell);
-#else
-    vals[I(c, n)] = vals[I(c, n)] | BIT(lv[I(c, n)]);
-#endif
-#endif
-#if !defined(BROKEN_WRAP) && !defined(BROKEN_SAME_CONTEXT)
-    if
-    :: st[I(c, n)] != OUT ->            /* it would match nothing */
-        oks[c] = oks[c] & ~BIT(n);
-#if VALUES
-        vals[I(c, n)] = 0
-#endif
-    :: else
-    fi;
-#endif
-    rep = A_OK
-}
-
-inline answer_refused(c, n)
-{
-    refs[L(c)] = refs[L(c)] | BIT(n);
-#if !defined(BROKEN_WRAP) && !defined(BROKEN_SAME_CONTEXT)
-    if
-    :: st[I(c, n)] != OUT -> refs[c] = refs[c] & ~BIT(n)
-    :: else
-    fi;
-#endif
-    rep = A_REFUSED
-}
-
-inline acknowledge(c, f)
-{
-    if
-    :: fence[c] < (f) -> fence[c] = f
-    :: else
-    fi
-}
-
-/* Raise the lane's floor to f; d is left as the distance it moved. */
-inline advance(c, f)
-{
-#ifdef BROKEN_WRAP
-    d = (WRAP(f) + 4 - lf[L(c)]) % 4;
-    d = (d < 2 -> d : 0);
-#else
-    d = ((f) > lf[L(c)] -> (f) - lf[L(c)] : 0);
-#endif
-    lf[L(c)] = WRAP(lf[L(c)] + d);
-    acknowledge(c, f);
-    lb[L(c)] = lb[L(c)] >> d;
-    lr[L(c)] = lr[L(c)] >> d;
-#if VALUES
-    if
-    :: (f) > 0 -> lv[I(c, 0)] = 0
-    :: else
-    fi
-#endif
-}
-
-#if NR > 0
-inline note_cell()
-{
-    i = 0;
-    do
-    :: i < NR ->
-        if
-        :: rst[i] == OUT -> rheld[i] = rheld[i] | BIT(cell)
-        :: else
-        fi;
-        i++
-    :: else -> break
-    od;
-    i = 0
-}
-#endif
-
-inline execute(c, n, g)
-{
-    CHECK(inv2_exactly_once, (done[c] & BIT(n)) == 0);
-    CHECK(inv5_copy_after_completion, st[I(c, n)] != OK);
-    CHECK(inv3_refused_not_applied, st[I(c, n)] != REFUSED);
-    CHECK(inv3_fence, (n) >= fence[c]);
-    CHECK(inv9_sent_before_reset, (g) >= resetgen);
-    done[c] = done[c] | BIT(n);
-    if
-    :: st[I(c, n)] == TIMEOUT -> REACH(23)
-    :: st[I(c, n)] == FLUSHED -> REACH(24)
-    :: else
-    fi;
-#if VALUES
-    found[I(c, n)] = cell;
-    if
-    :: IS_FETCH_ADD(c, n) -> lv[I(c, n)] = cell; cell = cell + 1
-    :: else -> cell = 2 + 2 * (c) + (n)                       /* WRITE */
-    fi;
-#if NR > 0
-    note_cell();
-#endif
-#endif
-}
-
-inline drop_lane(c)
-{
-    lg[c] = 0;
-    lf[c] = 0;
-    lb[c] = 0;
-    lr[c] = 0;
-#if VALUES
-    lv[I(c, 0)] = 0
-#endif
-}
-
-/* May a request of generation g proceed? */
-#ifdef BROKEN_ANY_GENERATION
-#define LANE_TAKES(c, g) (lg[L(c)] != 0)
-#else
-#define LANE_TAKES(c, g) (lg[L(c)] == (g))
-#endif
-#ifdef KNOWN_STALE_NAMES_NODE
-#define KNOWN_GEN(c) cur                /* examined: the node's generation although the lane is known */
-#else
-#define KNOWN_GEN(c) lg[L(c)]
-#endif
-
-inline handle_mod(c, n, f, g, busy)
-{
-    rep = NONE;
-    if
-    :: lg[L(c)] == 0 && (g) != cur -> answer_stale(c, cur, g)
-    :: lg[L(c)] != 0 && !LANE_TAKES(c, g) -> answer_stale(c, KNOWN_GEN(c), g)
-    :: lg[L(c)] == 0 && (g) == cur && (busy) -> answer_busy(c, n)
-    :: else ->
-        fresh = (lg[L(c)] == 0);
-        if
-        :: fresh -> lg[L(c)] = g; lf[L(c)] = WRAP(f)
-        :: else
-        fi;
-        advance(c, f);
-#ifdef BROKEN_WRAP
-        d = (WRAP(n) + 4 - lf[L(c)]) % 4;
-        d = (d < 2 -> d : BELOW);
-#else
-        d = ((n) >= lf[L(c)] -> (n) - lf[L(c)] : BELOW);
-#endif
-        if
-        :: d == BELOW -> REACH(6)
-#ifndef BROKEN_NO_BITMAP
-        :: d != BELOW && (lb[L(c)] & BIT(d)) ->
-            REACH(5)
-            if
-            :: lr[L(c)] & BIT(d) -> answer_refused(c, n)
-            :: else -> answer_ok(c, n)
-            fi
-#endif
-        :: else ->
-            if
-            :: busy -> answer_busy(c, n)
-            :: !(busy) && !key ->
-#ifdef BROKEN_REFUSAL_NO_LANE
-                if
-                :: fresh -> drop_lane(L(c))
-                :: else -> lb[L(c)] = lb[L(c)] | BIT(d); lr[L(c)] = lr[L(c)] | BIT(d)
-                fi;
-#elif !defined(BROKEN_REFUSAL_NO_TRACE)
-                lb[L(c)] = lb[L(c)] | BIT(d);
-                lr[L(c)] = lr[L(c)] | BIT(d);
-#endif
-                answer_refused(c, n)
-            :: else ->
-                execute(c, n, g);
-#ifndef BROKEN_NO_BITMAP
-                lb[L(c)] = lb[L(c)] | BIT(d);
-#endif
-                answer_ok(c, n)
-            fi
-        fi
-    fi;
-    d = 0
-}
-
-inline handle_confirm(c, f, g, busy)
-{
-    rep = NONE;
-    if
-    :: lg[L(c)] == 0 && (g) != cur -> answer_stale(c, cur, g)
-    :: lg[L(c)] != 0 && !LANE_TAKES(c, g) -> answer_stale(c, KNOWN_GEN(c), g)
-    :: lg[L(c)] == 0 && (g) == cur && (busy) -> rep = A_OTHER
-    :: else ->
-#ifdef BROKEN_CONFIRM_NO_LANE
-        if
-        :: lg[L(c)] != 0 -> advance(c, f)
-        :: else -> acknowledge(c, f)
-        fi;
-#else
-        if
-        :: lg[L(c)] == 0 -> lg[L(c)] = g; lf[L(c)] = WRAP(f); REACH(16)
-        :: else
-        fi;
-        advance(c, f);
-#endif
-        REACH(17)
-        rep = A_OTHER
-    fi;
-    d = 0
-}
-
-/* A new generation; what has no lane now may have been forgotten. */
-inline next_generation(epoch)
-{
-    cur++;
-    if
-    :: epoch -> newep = newep | BIT(cur)
-    :: else
-    fi;
-    lost[0] = (alive[0] && lg[L(0)] == 0 -> 1 : lost[0]);
-    lost[1] = (alive[1] && lg[L(1)] == 0 -> 1 : lost[1])
-}
-
-#if NR > 0
-#ifdef BROKEN_READ_NODE_EPOCH
-#define READ_BY_LANE(g) false
-#define READ_STALE_GEN cur
-#else
-#define READ_BY_LANE(g) (lg[0] == (g))
-#define READ_STALE_GEN (lg[0] -> lg[0] : cur)
-#endif
-inline handle_read(r, g)
-{
-    if
-    :: SAMEEP(g, cur) || READ_BY_LANE(g) ->
-        if
-        :: !SAMEEP(g, cur) -> REACH(19)
-        :: else
-        fi;
-        CHECK(inv9_sent_before_reset, (g) >= resetgen);
-        if
-        :: rst[r] == OUT || TAG(0) == TAG(1) -> rresp[r] = rresp[r] | BIT(cell)
-        :: else -> REACH(21)        /* it would match nothing */
-        fi;
-        rep = A_OK
-    :: else ->
-        REACH(20)
-        repg = READ_STALE_GEN;
-        answer_stale(0, repg, g)
-    fi
-}
-#endif
+#include "node.pml"
 
 /* ---- steps, one macro for each kind of message ---- */
 
+/* A counterexample replayed with spin -t tells itself by the printf; the search ignores them. */
 #define MOD(c, n, f, g) \
-    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 0) } \
-    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 1) }
+    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 0); \
+                printf("node gets context %d number %d, floor %d, generation %d\n", c, n, f, g) } \
+    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 1); \
+                printf("busy node gets context %d number %d, floor %d, generation %d\n", c, n, f, g) }
 #define CONF(c, f, g) \
-    :: d_step { (confs[c] & CONFBIT(f, g)) -> handle_confirm(c, f, g, 0) }
+    :: d_step { (confs[c] & CONFBIT(f, g)) -> handle_confirm(c, f, g); \
+                printf("node gets context %d CONFIRM, floor %d, generation %d\n", c, f, g) }
 #ifdef BROKEN_NO_ECHO
 #define ECHOES(c, echo) true            /* whatever it echoes */
 #else
@@ -614,7 +338,7 @@ inline handle_read(r, g)
 #endif
 #define STALE(c, g, echo) \
     :: d_step { alive[c] && (stales[L(c)] & STALEBIT(g, echo)) && rgen[c] != (g) && ECHOES(c, echo) -> \
-                accept_stale(c, g); fl = 0 }
+                accept_stale(c, g); fl = 0; printf("context %d: accepts STALE, generation %d\n", c, g) }
 
 #define MODS_0(c, g)
 #define MODS_1(c, g) MOD(c, 0, 0, g)
@@ -632,7 +356,8 @@ inline handle_read(r, g)
 #define NETWORK(c, n, g) NETWORK_(c, n, g)
 
 #ifdef BROKEN_BUSY_IS_REFUSAL
-#define BUSY_REFUSES(c, n) :: d_step { st[I(c, n)] == OUT && (busies[L(c)] & BIT(n)) -> complete_refused(c, n) }
+#define BUSY_REFUSES(c, n) :: d_step { st[I(c, n)] == OUT && (busies[L(c)] & BIT(n)) -> \
+                printf("context %d: %d REFUSED\n", c, n); complete_refused(c, n) }
 #else
 #define BUSY_REFUSES(c, n)
 #endif
@@ -640,11 +365,14 @@ inline handle_read(r, g)
 /* First sending, timeout, answers. */
 #define PER_NUMBER(c, n) \
     :: d_step { st[I(c, n)] == OUT && !(sent[c] & BIT(n)) && rgen[c] != 0 && STORMY -> \
-                sent[c] = sent[c] | BIT(n); refresh(c) } \
-    :: d_step { st[I(c, n)] == OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(2) } \
+                sent[c] = sent[c] | BIT(n); refresh(c); printf("context %d: sends %d first\n", c, n) } \
+    :: d_step { st[I(c, n)] == OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(2) \
+                printf("context %d: %d TIMEOUT\n", c, n) } \
     BUSY_REFUSES(c, n) \
-    :: d_step { st[I(c, n)] == OUT && (oks[L(c)] & BIT(WRAP(n))) -> complete_ok(c, n) } \
-    :: d_step { st[I(c, n)] == OUT && (refs[L(c)] & BIT(WRAP(n))) -> complete_refused(c, n) }
+    :: d_step { st[I(c, n)] == OUT && (oks[L(c)] & BIT(WRAP(n))) -> \
+                printf("context %d: %d OK\n", c, n); complete_ok(c, n) } \
+    :: d_step { st[I(c, n)] == OUT && (refs[L(c)] & BIT(WRAP(n))) -> \
+                printf("context %d: %d REFUSED\n", c, n); complete_refused(c, n) }
 #define NUMBERS_1(c) PER_NUMBER(c, 0)
 #define NUMBERS_2(c) PER_NUMBER(c, 0) PER_NUMBER(c, 1)
 #define NUMBERS_3(c) PER_NUMBER(c, 0) PER_NUMBER(c, 1) PER_NUMBER(c, 2)
@@ -652,20 +380,27 @@ inline handle_read(r, g)
 #define REQUESTER(c, n) REQUESTER_(c, n)
 
 #define LANE_LOST(c) \
-    :: d_step { lg[c] && lb[c] == 0 && cur < G && STORMY -> drop_lane(c); next_generation(0); REACH(12) } \
-    :: d_step { lg[c] && lb[c] != 0 && cur < G && STORMY -> drop_lane(c); next_generation(1); REACH(14) }
+    :: d_step { lg[c] && lb[c] == 0 && cur < G && STORMY -> drop_lane(c); next_generation(0); REACH(12) \
+                printf("node forgets lane %d, generation %d\n", c, cur) } \
+    :: d_step { lg[c] && lb[c] != 0 && cur < G && STORMY -> drop_lane(c); next_generation(1); REACH(14) \
+                printf("node gives up lane %d, generation %d\n", c, cur) }
 
-#define READ_REQ(r, g) :: d_step { (reads & READBIT(r, g)) -> handle_read(r, g) }
+#define READ_REQ(r, g) :: d_step { (reads & READBIT(r, g)) -> handle_read(r, g); \
+                            printf("node gets READ %d, generation %d\n", r, g) }
 #define READ_REQS(r) READ_REQ(r, 1) READ_REQ(r, 2) READ_REQ(r, 3)
 #define READ_RESP(r, s) \
     :: d_step { rst[r] == OUT && rresp[s] && TAG(r) == TAG(s) -> \
+                printf("READ %d takes the response to READ %d\n", r, s); \
                 CHECK(inv6_own_buffer, (r) == (s)); \
                 CHECK(inv7_value, (rresp[r] & ~rheld[r]) == 0); \
                 rst[r] = OK; rheld[r] = 0; rresp[r] = 0; REACH(18) }
 #define READ(r) \
-    :: d_step { rst[r] == FREE && STORMY -> rst[r] = OUT; rheld[r] = BIT(cell) } \
-    :: d_step { rst[r] == OUT && rgen[0] && STORMY -> reads = reads | READBIT(r, rgen[0]) } \
-    :: d_step { rst[r] == OUT && STORMY -> rst[r] = TIMEOUT; rheld[r] = 0; RESP_DEAD(r) } \
+    :: d_step { rst[r] == FREE && STORMY -> rst[r] = OUT; rheld[r] = BIT(cell); \
+                printf("READ %d posted, generation %d\n", r, rgen[0]) } \
+    :: d_step { rst[r] == OUT && rgen[0] && STORMY -> reads = reads | READBIT(r, rgen[0]); \
+                printf("READ %d sent, generation %d\n", r, rgen[0]) } \
+    :: d_step { rst[r] == OUT && STORMY -> rst[r] = TIMEOUT; rheld[r] = 0; RESP_DEAD(r); \
+                printf("READ %d TIMEOUT, generation %d\n", r, rgen[0]) } \
     READ_REQS(r)
 #ifdef BROKEN_READ_TAG
 #define RESP_DEAD(r) skip
@@ -706,16 +441,19 @@ end:
     LANE_LOST(1)
     /* A batch: both at once, one step of the count. */
     :: d_step { lg[0] && lb[0] == 0 && lg[1] && lb[1] == 0 && cur < G && STORMY ->
-                drop_lane(0); drop_lane(1); next_generation(0); REACH(13) }
+                drop_lane(0); drop_lane(1); next_generation(0); REACH(13)
+                printf("node forgets both lanes, generation %d\n", cur) }
 #endif
     /* The node is reset. */
-    :: d_step { cur < G && STORMY -> drop_lane(0); drop_lane(1); next_generation(1); resetgen = cur; REACH(15) }
+    :: d_step { cur < G && STORMY -> drop_lane(0); drop_lane(1); next_generation(1); resetgen = cur; REACH(15)
+                printf("node is reset, generation %d\n", cur) }
 #if KEYS
-    :: d_step { STORMY -> key = 1 - key }
+    :: d_step { STORMY -> key = 1 - key; printf("key valid: %d\n", key) }
 #endif
 #if SUCCESSOR
     /* The requester is reset: a new context; what was outstanding is flushed. */
     :: d_step { alive[0] && STORMY ->
+        printf("requester is reset\n");
         alive[0] = 0;
         stales[0] = 0;
         lost[0] = 0;
@@ -743,23 +481,26 @@ end:
     READ_RESP(0, 1)
 #endif
     /* Another requester's WRITE executes. */
-    :: d_step { other < 7 && STORMY -> cell = other; other++; note_cell() }
+    :: d_step { other < 7 && STORMY -> cell = other; other++; note_cell();
+                printf("somebody else writes %d\n", cell) }
     /* Another requester's lane is given up: a new epoch, and this lane is kept. */
-    :: d_step { cur < G && STORMY -> next_generation(1) }
+    :: d_step { cur < G && STORMY -> next_generation(1); printf("another lane is given up, generation %d\n", cur) }
 #endif
 #if CALM
     /*
      * From here on nothing is lost, timed out, reset or given up.  Old copies still arrive at will.  An exchange
      * sends the oldest request and has its answer delivered.
      */
-    :: d_step { !calm && TARGET_FIND -> calm = 1; floor_of(0); target = TARGET_INIT; fl = 0 }
+    :: d_step { !calm && TARGET_FIND -> calm = 1; floor_of(0); target = TARGET_INIT; fl = 0;
+                printf("calm, target %d\n", target) }
     :: d_step { calm && pend == NONE && TARGET_OUT ->
         CHECK(claim_progress, exchanges < CALM);
         exchanges++;
+        printf("exchange %d under generation %d\n", exchanges, rgen[0]);
         rep = NONE;
         floor_of(0);
         if
-        :: rgen[0] == 0 -> handle_confirm(0, fl, 0, 0)
+        :: rgen[0] == 0 -> handle_confirm(0, fl, 0)
         :: else -> TARGET_SEND
         fi;
         fl = 0;
@@ -767,6 +508,7 @@ end:
         pendg = (rep == A_STALE -> repg : 0);
         pende = (rep == A_STALE -> repe : 0) }
     :: d_step { calm && pend != NONE ->
+        printf("its answer: kind %d, generation %d, echo %d\n", pend, pendg, pende);
         if
         :: pend == A_OK && TARGET_OUT -> TARGET_DONE; REACH(22)
         :: pend == A_REFUSED && TARGET_OUT -> complete_refused(0, target); REACH(22)

@@ -64,6 +64,10 @@ static void node_entropy(void *opaque, void *buffer, size_t bytes)
 {
     struct ndtest_node *node = opaque;
 
+    if (node->hooks.entropy != NULL) {
+        node->hooks.entropy(node->hooks.opaque, node, buffer, bytes);
+        return;
+    }
     ndtest_random_fill(&node->entropy, buffer, bytes);
 }
 

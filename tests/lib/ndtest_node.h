@@ -22,6 +22,8 @@ struct ndtest_hooks {
     uint8_t *(*transmit_begin)(void *opaque, struct ndtest_node *node, size_t bytes);
     void (*transmit_end)(void *opaque, struct ndtest_node *node, size_t bytes);
     void (*access)(void *opaque, struct ndtest_node *node, uint64_t offset, uint64_t bytes, enum netdam_fw_access access);
+    /* NULL: from the node's own seed. */
+    void (*entropy)(void *opaque, struct ndtest_node *node, void *buffer, size_t bytes);
     void (*trace)(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t a, uint64_t b,
                   uint64_t c);
 };

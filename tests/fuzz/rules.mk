@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libFuzzer targets: the firmware's sources and the test harness compiled for them with clang.
+
+FUZZ_TARGETS := fuzz_frame fuzz_ring
+FUZZ_SECONDS ?= 60
+FUZZ_DIR := $(O)/tests/fuzz
+FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%)
+FUZZ_CFLAGS := -std=c11 -g -O2 -fno-omit-frame-pointer -fno-strict-aliasing -ffp-contract=off \
+               -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Itests/fuzz -Itests/lib -Ifirmware/include
+FUZZ_INPUTS = $(wildcard firmware/*.c firmware/*.h firmware/include/netdam/*.h tests/lib/*.[ch]) tests/fuzz/fuzz.c tests/fuzz/fuzz.h
+
+SOURCES += $(wildcard tests/fuzz/*.c)
+INCLUDES_ALL += -Itests/fuzz
+
+$(FUZZ_PROGRAMS): $(FUZZ_DIR)/%: tests/fuzz/%.c $(FUZZ_INPUTS)
+	$(Q)command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) is missing: apt-get install clang libclang-rt-dev"; exit 1; }
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) $< tests/fuzz/fuzz.c $(filter %.c,$(wildcard tests/lib/*.c firmware/*.c)) -o $@
+
+# Golden packets, as inputs.
+$(FUZZ_DIR)/seeds.stamp: tests/fuzz/seeds.py $(wildcard tests/golden/*.hex)
+	$(Q)mkdir -p $(FUZZ_DIR) && $(PYTHON) tests/fuzz/seeds.py tests/golden $(FUZZ_DIR)/seeds && touch $@
+
+$(FUZZ_DIR)/%.t: tests/fuzz/run.sh $(FUZZ_DIR)/% $(FUZZ_DIR)/seeds.stamp
+	$(Q)install -m 755 $< $@
+
+SLOW_TESTS += $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t)
+
+.PHONY: fuzz
+fuzz: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t) ## each fuzz target for FUZZ_SECONDS (60)
+	$(Q)export FUZZ_SECONDS=$(FUZZ_SECONDS); status=0; for t in $^; do $$t || status=1; done; exit $$status

@@ -11,7 +11,7 @@ $(O)/tests/unit/%.o: tests/unit/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit \
 	  -DUNIT_GOLDEN='"tests/golden"' -c $< -o $@
 
-$(UNIT_TESTS): %: %.o $(O)/tests/unit/unit.o $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
+$(UNIT_TESTS): %: %.o $(O)/tests/unit/unit.o $(O)/tests/unit/reference.o $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
 
 .SECONDARY: $(UNIT_TESTS:%=%.o)

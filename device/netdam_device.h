@@ -108,8 +108,6 @@ void netdam_run_slice(NetdamState *s);
 void netdam_run_schedule(NetdamState *s);
 /* Lets out what a firmware call has caused. Returns the number of frames that left. */
 unsigned netdam_run_settle(NetdamState *s);
-/* Forgets what was planned for a firmware that has been stopped. */
-void netdam_run_cancel(NetdamState *s);
 
 /* netdam_platform.c: what the firmware calls. */
 void netdam_platform_init(NetdamState *s);

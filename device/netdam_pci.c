@@ -29,7 +29,6 @@ static void netdam_restart(NetdamState *s)
     Error *error = NULL;
 
     s->image.ops->stop(s->image.state, netdam_run_now(s));
-    netdam_run_cancel(s);
     netdam_port_discard(s);
 
     if (netdam_image_load(&loaded, s->firmware, &s->config, netdam_name(s), &error)) {

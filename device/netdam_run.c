@@ -90,12 +90,6 @@ static void netdam_run_vm_change(void *opaque, bool running, RunState state)
     }
 }
 
-void netdam_run_cancel(NetdamState *s)
-{
-    qemu_bh_cancel(s->run_bh);
-    timer_del(s->run_timer);
-}
-
 void netdam_run_init(NetdamState *s)
 {
     s->run_bh = qemu_bh_new(netdam_run, s);

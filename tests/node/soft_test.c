@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <dirent.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -288,6 +290,37 @@ static void an_armed_completion_raises_its_interrupt(void **state)
     rig_close(&b);
 }
 
+/* A port where nobody answers. */
+static int silent_socket(uint32_t *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void a_silent_peer_times_out(void **state)
+{
+    struct netdam_descriptor request;
+    struct rig rig;
+    uint32_t port;
+    int fd;
+
+    (void)state;
+    rig_open(&rig, &impatient);
+    fd = silent_socket(&port);
+    request = rig_request(&rig, NETDAM_OP_WRITE, rig_peer(&rig, (uint16_t)port), 1, 0, 0, 8);
+    assert_int_equal(rig_do(&rig, &request).status, NETDAM_STATUS_TIMEOUT);
+    rig_close(&rig);
+    close(fd);
+}
+
 static void a_peer_that_was_never_there_times_out(void **state)
 {
     struct netdam_descriptor request;
@@ -396,17 +429,26 @@ static void reset_forgets_regions_and_queues(void **state)
     rig_close(&b);
 }
 
+/* The child shares memory and sockets: it must neither flush the parent's request nor send anything. */
 static void a_forked_child_lets_go_without_harm(void **state)
 {
+    struct netdam_soft_config patient = {.rto_initial_ns = RIG_PATIENCE_NS, .rto_max_ns = RIG_PATIENCE_NS};
     struct netdam_descriptor request;
+    struct netdam_completion completion;
+    uint32_t silent;
+    uint32_t peer;
     struct rig a;
     struct rig b;
-    pid_t child;
+    int socket_fd;
     int status;
+    pid_t child;
 
     (void)state;
-    rig_open(&a, NULL);
+    rig_open(&a, &patient);
     rig_open(&b, NULL);
+    socket_fd = silent_socket(&silent);
+    request = rig_request(&a, NETDAM_OP_WRITE, rig_peer(&a, (uint16_t)silent), 1, 0, 0, 8);
+    assert_true(rig_post(&a, &request));
     fflush(NULL);
     child = fork();
     if (child == 0) {
@@ -416,10 +458,13 @@ static void a_forked_child_lets_go_without_harm(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-    request = rig_request(&a, NETDAM_OP_WRITE, rig_peer(&a, netdam_soft_port(b.soft)), b.key, 0, 0, 8);
+    assert_false(rig_poll(&a, &completion));
+    peer = rig_peer(&a, netdam_soft_port(b.soft));
+    request = rig_request(&a, NETDAM_OP_WRITE, peer, b.key, 0, 0, 8);
     assert_int_equal(rig_do(&a, &request).status, NETDAM_STATUS_OK);
     rig_close(&a);
     rig_close(&b);
+    close(socket_fd);
 }
 
 /* The number after "SigBlk:" in a thread's status, or 0 if the thread does not have this name. */
@@ -517,6 +562,7 @@ int main(void)
         cmocka_unit_test(an_idle_device_sleeps_and_a_doorbell_wakes_it),
         cmocka_unit_test(each_doorbell_write_counts),
         cmocka_unit_test(an_armed_completion_raises_its_interrupt),
+        cmocka_unit_test(a_silent_peer_times_out),
         cmocka_unit_test(a_peer_that_was_never_there_times_out),
         cmocka_unit_test(a_peer_killed_midway_times_out),
         cmocka_unit_test(reset_forgets_regions_and_queues),

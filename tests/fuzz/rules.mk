@@ -6,15 +6,25 @@ FUZZ_SECONDS ?= 60
 FUZZ_DIR := $(O)/tests/fuzz
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%)
 FUZZ_CFLAGS := -std=c11 -g -O2 -fno-omit-frame-pointer -fno-strict-aliasing -ffp-contract=off \
-               -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Itests/fuzz -Itests/lib -Ifirmware/include
-FUZZ_INPUTS = $(wildcard firmware/*.c firmware/*.h firmware/include/netdam/*.h tests/lib/*.[ch]) tests/fuzz/fuzz.c tests/fuzz/fuzz.h
+               -fsanitize=address,undefined -fno-sanitize-recover=all -Itests/fuzz -Itests/lib -Ifirmware/include
+FUZZ_HEADERS = $(wildcard firmware/*.h firmware/include/netdam/*.h tests/lib/*.h tests/fuzz/*.h)
+# Only the firmware and the targets guide the fuzzer; the harness is along for the ride.
+FUZZ_FIRMWARE_OBJECTS = $(patsubst firmware/%.c,$(FUZZ_DIR)/firmware/%.o,$(wildcard firmware/*.c))
+FUZZ_HARNESS_OBJECTS = $(patsubst tests/%.c,$(FUZZ_DIR)/harness/%.o,$(wildcard tests/lib/*.c) tests/fuzz/fuzz.c)
 
 SOURCES += $(wildcard tests/fuzz/*.c)
 INCLUDES_ALL += -Itests/fuzz
 
-$(FUZZ_PROGRAMS): $(FUZZ_DIR)/%: tests/fuzz/%.c $(FUZZ_INPUTS)
+$(FUZZ_DIR)/firmware/%.o: firmware/%.c $(FUZZ_HEADERS)
 	$(Q)command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) is missing: apt-get install clang libclang-rt-dev"; exit 1; }
-	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) $< tests/fuzz/fuzz.c $(filter %.c,$(wildcard tests/lib/*.c firmware/*.c)) -o $@
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+
+$(FUZZ_DIR)/harness/%.o: tests/%.c $(FUZZ_HEADERS)
+	$(Q)command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) is missing: apt-get install clang libclang-rt-dev"; exit 1; }
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) -c $< -o $@
+
+$(FUZZ_PROGRAMS): $(FUZZ_DIR)/%: tests/fuzz/%.c $(FUZZ_HEADERS) $(FUZZ_FIRMWARE_OBJECTS) $(FUZZ_HARNESS_OBJECTS)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@
 
 # Golden packets, as inputs.
 $(FUZZ_DIR)/seeds.stamp: tests/fuzz/seeds.py $(wildcard tests/golden/*.hex)

@@ -43,7 +43,7 @@ static void draw_config(struct world *world, struct netdam_fw_config *config, ui
         config->refusal_burst = 2;
     }
     if (draw(world, 3) == 0) {
-        config->first_number = NETDAM_NUMBER_MAX - draw(world, 200);
+        config->first_number = NETDAM_NUMBER_MAX - 1 - draw(world, 200);
     }
     if (draw(world, 2) == 0) {
         config->cpu_features = NETDAM_FW_CPU_SSE42;

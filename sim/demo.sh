@@ -14,7 +14,7 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/netdam-demo.XXXXXX") || exit 1
 pids=
 finish() {
     for pid in $pids; do
-        kill -KILL "$pid" 2>/dev/null
+        kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
     done
     rm -rf "$dir"
 }

@@ -95,12 +95,12 @@ bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint)
     return true;
 }
 
-/* Peers keep their own copy of the link-layer address: let them know the new one. */
+/* Peers keep their own copy of the link-layer address: let them know a new one. An old one stays good enough. */
 static void update_peers(struct ndfw *fw)
 {
     for (uint32_t i = 0; i < fw->config.peers; i++) {
-        if (fw->peers[i].in_use) {
-            fw->peers[i].resolved = ndfw_net_resolve(fw, &fw->peers[i].endpoint);
+        if (fw->peers[i].in_use && ndfw_net_resolve(fw, &fw->peers[i].endpoint)) {
+            fw->peers[i].resolved = true;
         }
     }
 }

@@ -210,6 +210,8 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     enum netdam_status status = check_descriptor(fw, descriptor, &serial);
 
     fw->queues[queue].outstanding++;
+    /* Charged, or software that posts nothing but mistakes, and polls them, could keep one run going for ever. */
+    fw->work_bytes += sizeof(*descriptor);
     ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
     ndfw_trace(fw, NETDAM_FW_TRACE_DESCRIPTOR, descriptor->opcode, queue, descriptor->user_data);
     if (status != NETDAM_STATUS_OK) {
@@ -355,9 +357,13 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
             ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, 0);
         }
     }
-    while (with_ring && waiting(fw, index) != 0 && completion_room(fw, index) != 0) {
+    /* Software may go on posting meanwhile: what does not fit the ring once is not waited for. */
+    for (uint32_t n = 0; with_ring && n < queue->sq_entries; n++) {
         struct netdam_descriptor descriptor;
 
+        if (waiting(fw, index) == 0 || completion_room(fw, index) == 0) {
+            break;
+        }
         copy_descriptor(fw, queue, &descriptor);
         release_descriptor(fw, queue);
         queue->outstanding++;

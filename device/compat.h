@@ -41,7 +41,7 @@
 #define NETDAM_PROPERTIES const Property
 #define NETDAM_PROPERTIES_END
 #else
-#define NETDAM_PROPERTIES Property
+#define NETDAM_PROPERTIES     Property
 #define NETDAM_PROPERTIES_END DEFINE_PROP_END_OF_LIST(),
 #endif
 

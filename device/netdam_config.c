@@ -80,8 +80,8 @@ static bool netdam_config_memory(NetdamState *s, Error **errp)
     memory = host_memory_backend_get_memory(s->memdev);
     bytes = memory_region_size(memory);
     if (bytes < NETDAM_MEMORY_ALIGN || !is_power_of_2(bytes)) {
-        error_setg(errp, "netdam: memdev '%s' has %" PRIu64 " bytes; a power of two, at least %d, is needed", name, bytes,
-                   NETDAM_MEMORY_ALIGN);
+        error_setg(errp, "netdam: memdev '%s' has %" PRIu64 " bytes; a power of two, at least %d, is needed", name,
+                   bytes, NETDAM_MEMORY_ALIGN);
         return false;
     }
     if (memory_region_is_rom(memory)) {
@@ -100,7 +100,7 @@ static bool netdam_config_memory(NetdamState *s, Error **errp)
 
 bool netdam_config_fill(NetdamState *s, Error **errp)
 {
-    s->config = (struct netdam_fw_config) {
+    s->config = (struct netdam_fw_config){
         .abi_version = NETDAM_FW_ABI_VERSION,
         .no_payload_crc = !s->payload_crc,
         .vectors = s->vectors,

@@ -42,9 +42,10 @@ typedef struct NetdamTxRing {
 /*
  * All of it is used under QEMU's big lock alone: by the main loop, and by vCPU threads in register accesses.
  *
- * No call of the firmware is entered while another one is under way. Nothing that the firmware can cause runs before its
- * call has returned: frames wait in the ring, interrupts in a bitmap. Sending a frame may deliver one to this device
- * within the same call chain (two devices on one hub), and an interrupt's message may be aimed at its own registers.
+ * No call of the firmware is entered while another one is under way. Nothing that the firmware can cause runs before
+ * its call has returned: frames wait in the ring, interrupts in a bitmap. Sending a frame may deliver one to this
+ * device within the same call chain (two devices on one hub), and an interrupt's message may be aimed at its own
+ * registers.
  */
 struct NetdamState {
     PCIDevice parent_obj;
@@ -82,7 +83,7 @@ struct NetdamState {
 
     /* netdam_irq.c */
     QEMUBH *irq_bh;
-    unsigned long *irq_pending; /* a bit per vector */
+    unsigned long *irq_pending;  /* a bit per vector */
     MSITriggerFunc *msi_trigger; /* QEMU's own */
     uint64_t main_memory_bytes;
 };

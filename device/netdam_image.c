@@ -40,9 +40,8 @@ static bool netdam_image_is_whole(const uint8_t *file, size_t bytes)
         return false;
     }
     memcpy(&header, file, sizeof(header));
-    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(program) ||
-        header.e_phnum == 0 || header.e_phoff > bytes ||
-        header.e_phnum > (bytes - header.e_phoff) / sizeof(program)) {
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(program) || header.e_phnum == 0 ||
+        header.e_phoff > bytes || header.e_phnum > (bytes - header.e_phoff) / sizeof(program)) {
         return false;
     }
     /* Linkers write the section headers last and at the end. */
@@ -131,7 +130,8 @@ static bool netdam_image_copy(NetdamImage *image, const char *path, Error **errp
     return true;
 }
 
-static bool netdam_image_check(NetdamImage *image, const char *path, const struct netdam_fw_config *config, Error **errp)
+static bool netdam_image_check(NetdamImage *image, const char *path, const struct netdam_fw_config *config,
+                               Error **errp)
 {
     const struct netdam_fw_ops *(*entry)(void);
     const char *reason = NULL;
@@ -170,7 +170,7 @@ static bool netdam_image_check(NetdamImage *image, const char *path, const struc
 bool netdam_image_load(NetdamImage *image, const char *path, const struct netdam_fw_config *config, const char *name,
                        Error **errp)
 {
-    NetdamImage loaded = { .fd = -1 };
+    NetdamImage loaded = {.fd = -1};
     struct link_map *map = NULL;
 
     if (!netdam_image_copy(&loaded, path, errp) || !netdam_image_check(&loaded, path, config, errp)) {
@@ -193,5 +193,5 @@ void netdam_image_unload(NetdamImage *image)
     if (image->fd > 0) {
         close(image->fd);
     }
-    *image = (NetdamImage) { .fd = -1 };
+    *image = (NetdamImage){.fd = -1};
 }

@@ -79,8 +79,8 @@ static const MemoryRegionOps netdam_registers_ops = {
     .read = netdam_registers_read,
     .write = netdam_registers_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
-    .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+    .valid = {.min_access_size = 1, .max_access_size = 8, .unaligned = true},
+    .impl = {.min_access_size = 1, .max_access_size = 8, .unaligned = true},
 };
 
 static void netdam_config_write(PCIDevice *pci, uint32_t address, uint32_t value, int bytes)
@@ -103,8 +103,7 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
     NetdamState *s = NETDAM(pci);
     MemoryRegion *memory;
 
-    if (!netdam_config_fill(s, errp) ||
-        !netdam_image_load(&s->image, s->firmware, &s->config, netdam_name(s), errp)) {
+    if (!netdam_config_fill(s, errp) || !netdam_image_load(&s->image, s->firmware, &s->config, netdam_name(s), errp)) {
         return;
     }
     /* It has its place before MSI-X takes the next free one. */
@@ -229,26 +228,25 @@ static NETDAM_PROPERTIES netdam_properties[] = {
     DEFINE_PROP_UINT32("vectors", NetdamState, vectors, 17),
     DEFINE_PROP_BOOL("payload-crc", NetdamState, payload_crc, true),
     DEFINE_NIC_PROPERTIES(NetdamState, nic_conf),
-    NETDAM_PROPERTIES_END
-};
+    NETDAM_PROPERTIES_END};
 
 static const struct {
     const char *name;
     const char *text;
 } netdam_descriptions[] = {
-    { "memdev", "memory backend that becomes the on-board memory, BAR2; a power of two, at least 4096 bytes" },
-    { "firmware", "path of the firmware image; loaded anew at each reset" },
-    { "ip", "own IPv4 address and prefix, such as 10.0.0.1/24" },
-    { "gateway", "IPv4 address of the router to other networks" },
-    { "port", "own UDP port" },
-    { "mtu", "largest IP packet in bytes, 1500 to 9000" },
-    { "queue-pairs", "queue pairs that can exist at once, 1 to 64" },
-    { "regions", "memory regions that can exist at once (0: the firmware's choice)" },
-    { "peers", "peers that can be open at once (0: the firmware's choice)" },
-    { "vectors", "MSI-X vectors (0: no interrupts); one per queue pair and one for events is enough" },
-    { "payload-crc", "whether packets carry a CRC32C of their payload" },
-    { "mac", "own Ethernet address" },
-    { "netdev", "the wire: id of a network backend" },
+    {"memdev", "memory backend that becomes the on-board memory, BAR2; a power of two, at least 4096 bytes"},
+    {"firmware", "path of the firmware image; loaded anew at each reset"},
+    {"ip", "own IPv4 address and prefix, such as 10.0.0.1/24"},
+    {"gateway", "IPv4 address of the router to other networks"},
+    {"port", "own UDP port"},
+    {"mtu", "largest IP packet in bytes, 1500 to 9000"},
+    {"queue-pairs", "queue pairs that can exist at once, 1 to 64"},
+    {"regions", "memory regions that can exist at once (0: the firmware's choice)"},
+    {"peers", "peers that can be open at once (0: the firmware's choice)"},
+    {"vectors", "MSI-X vectors (0: no interrupts); one per queue pair and one for events is enough"},
+    {"payload-crc", "whether packets carry a CRC32C of their payload"},
+    {"mac", "own Ethernet address"},
+    {"netdev", "the wire: id of a network backend"},
 };
 
 static const VMStateDescription netdam_vmstate = {
@@ -286,10 +284,7 @@ static const TypeInfo netdam_type = {
     .parent = TYPE_PCI_DEVICE,
     .instance_size = sizeof(NetdamState),
     .class_init = netdam_class_init,
-    .interfaces = (InterfaceInfo[]) {
-        { INTERFACE_PCIE_DEVICE },
-        { }
-    },
+    .interfaces = (InterfaceInfo[]){{INTERFACE_PCIE_DEVICE}, {}},
 };
 
 static void netdam_register_types(void)

@@ -119,7 +119,7 @@ static uint32_t netdam_platform_device_status(void *opaque)
 
 void netdam_platform_init(NetdamState *s)
 {
-    s->platform = (struct netdam_fw_platform) {
+    s->platform = (struct netdam_fw_platform){
         .opaque = s,
         .transmit_begin = netdam_platform_transmit_begin,
         .transmit_end = netdam_platform_transmit_end,

@@ -45,7 +45,7 @@ static void netdam_run_arm(NetdamState *s, uint64_t when)
  */
 void netdam_run_slice(NetdamState *s)
 {
-    struct netdam_fw_run_result result = { .next_ns = NETDAM_FW_NEVER };
+    struct netdam_fw_run_result result = {.next_ns = NETDAM_FW_NEVER};
     const struct netdam_fw_ops *ops = s->image.ops;
     uint64_t now = netdam_run_now(s);
     unsigned sent;

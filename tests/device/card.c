@@ -25,10 +25,10 @@
 #define COMMAND_BUS_MASTER 0x4u
 
 /* Above all of the machine's main memory, below its interrupt controllers. */
-#define CARD_WINDOW(n)       (0xc0000000u + (uint64_t)(n)*0x08000000u)
-#define CARD_WINDOW_MEMORY   0x00000000u
-#define CARD_WINDOW_REGS     0x07000000u
-#define CARD_WINDOW_MSIX     0x07800000u
+#define CARD_WINDOW(n)     (0xc0000000u + (uint64_t)(n)*0x08000000u)
+#define CARD_WINDOW_MEMORY 0x00000000u
+#define CARD_WINDOW_REGS   0x07000000u
+#define CARD_WINDOW_MSIX   0x07800000u
 
 static uint32_t card_config_select(struct card *c, unsigned offset)
 {
@@ -76,7 +76,8 @@ void card_open(struct card *c, struct machine *m, unsigned n)
     memset(c, 0, sizeof(*c));
     c->machine = m;
     for (c->devfn = 0; c->devfn < 256; c->devfn++) {
-        if (card_config_read(c, 0, 4) == ((uint32_t)NETDAM_PCI_DEVICE_ID << 16 | NETDAM_PCI_VENDOR_ID) && found++ == n) {
+        if (card_config_read(c, 0, 4) == ((uint32_t)NETDAM_PCI_DEVICE_ID << 16 | NETDAM_PCI_VENDOR_ID) &&
+            found++ == n) {
             break;
         }
     }

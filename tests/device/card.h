@@ -48,7 +48,8 @@ void card_doorbell(struct card *c, unsigned queue_pair);
 enum netdam_admin_status card_admin(struct card *c, enum netdam_admin command, const uint64_t *arguments, size_t count,
                                     uint64_t results[NETDAM_ADMIN_RESULTS]);
 #define card_admin_args(c, command, results, ...)                                                                      \
-    card_admin(c, command, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), results)
+    card_admin(c, command, (const uint64_t[]){__VA_ARGS__},                                                            \
+               sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), results)
 
 /* A queue pair whose rings lie at `base` in on-board memory. */
 struct card_queue {

@@ -92,7 +92,8 @@ static void image_receive(void *opaque, const uint8_t *frame, size_t bytes, uint
 
 static void image_run(void *opaque, uint64_t now_ns, uint64_t budget_bytes, struct netdam_fw_run_result *result)
 {
-    static const uint8_t header[IMAGE_HEADER_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 0x88, 0xb5};
+    static const uint8_t header[IMAGE_HEADER_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,
+                                                       0,    0,    0,    0,    1,    0x88, 0xb5};
     struct image_state *s = opaque;
 
     memset(result, 0, sizeof(*result));

@@ -137,11 +137,28 @@ void machine_start(struct machine *m, const char *const *arguments)
 {
     char *qtest_path = machine_text("%s/qtest", m->directory);
     char *monitor_path = machine_text("%s/monitor", m->directory);
-    const char *const common[] = {
-        "-machine", "q35",       "-accel", "qtest", "-m",     "64M", "-nodefaults", "-display", "none", "-qtest",
-        machine_text("unix:%s", qtest_path), "-qtest-log", "none", "-chardev",
-        machine_text("socket,id=monitor,path=%s", monitor_path), "-mon", "chardev=monitor,mode=control", "-L",
-        "/usr/share/seabios", "-L", "/usr/share/qemu", NULL};
+    const char *const common[] = {"-machine",
+                                  "q35",
+                                  "-accel",
+                                  "qtest",
+                                  "-m",
+                                  "64M",
+                                  "-nodefaults",
+                                  "-display",
+                                  "none",
+                                  "-qtest",
+                                  machine_text("unix:%s", qtest_path),
+                                  "-qtest-log",
+                                  "none",
+                                  "-chardev",
+                                  machine_text("socket,id=monitor,path=%s", monitor_path),
+                                  "-mon",
+                                  "chardev=monitor,mode=control",
+                                  "-L",
+                                  "/usr/share/seabios",
+                                  "-L",
+                                  "/usr/share/qemu",
+                                  NULL};
     int qtest_listener = machine_listen(qtest_path);
     int monitor_listener = machine_listen(monitor_path);
     char *error_path = machine_text("%s/stderr", m->directory);
@@ -239,8 +256,9 @@ void machine_stop(struct machine *m)
 
 int machine_run_to_end(struct machine *m, const char *const *arguments, char *output, size_t output_bytes)
 {
-    const char *const common[] = {"-machine", "q35", "-accel", "qtest", "-m", "64M", "-nodefaults", "-display", "none",
-                                  "-L", "/usr/share/seabios", "-L", "/usr/share/qemu", NULL};
+    const char *const common[] = {
+        "-machine",           "q35", "-accel",          "qtest", "-m", "64M", "-nodefaults", "-display", "none", "-L",
+        "/usr/share/seabios", "-L",  "/usr/share/qemu", NULL};
     int64_t until = machine_now_ms() + MACHINE_WAIT_MS;
     size_t fill = 0;
     int pipe_fd[2];
@@ -396,8 +414,8 @@ uint64_t machine_property(struct machine *m, const char *path, const char *name)
     char *end;
     uint64_t value;
 
-    machine_monitor(m, answer, "{\"execute\": \"qom-get\", \"arguments\": {\"path\": \"%s\", \"property\": \"%s\"}}\n", path,
-                    name);
+    machine_monitor(m, answer, "{\"execute\": \"qom-get\", \"arguments\": {\"path\": \"%s\", \"property\": \"%s\"}}\n",
+                    path, name);
     if (strncmp(answer, start, sizeof(start) - 1) != 0) {
         fail_msg("%s of %s: %s", name, path, answer);
     }

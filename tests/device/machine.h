@@ -45,7 +45,8 @@ void machine_stop(struct machine *m);
 /* Whether the process still lives. */
 bool machine_is_alive(struct machine *m);
 
-/* Starts a machine that is expected to give up; returns its exit status (-1: it did not end by itself) and its stderr. */
+/* Starts a machine that is expected to give up; returns its exit status (-1: it did not end by itself) and its stderr.
+ */
 int machine_run_to_end(struct machine *m, const char *const *arguments, char *output, size_t output_bytes);
 
 uint64_t machine_read(struct machine *m, uint64_t address, unsigned bytes);

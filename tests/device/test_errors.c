@@ -28,7 +28,8 @@ static const struct wrong wrongs[] = {
     {"memdev missing", MEM, GOOD "," IP, "memdev=ID of a memory-backend object is required"},
     {"memdev unknown", MEM, "memdev=other," GOOD "," IP, "'other' not found"},
     {"memdev of another kind", "rng-builtin,id=m", "memdev=m," GOOD "," IP, "memory-backend"},
-    {"memdev not a power of two", "memory-backend-ram,id=m,size=12K", "memdev=m," GOOD "," IP, "a power of two, at least 4096"},
+    {"memdev not a power of two", "memory-backend-ram,id=m,size=12K", "memdev=m," GOOD "," IP,
+     "a power of two, at least 4096"},
     {"memdev read-only", "memory-backend-file,id=m,size=64K,share=off,readonly=on,mem-path=@directory@/zeros",
      "memdev=m," GOOD "," IP, "is read-only"},
     {"memdev in use", MEM, "memdev=m," GOOD "," IP " -device netdam,memdev=m," GOOD "," IP, "is in use already"},
@@ -58,8 +59,10 @@ static const struct wrong wrongs[] = {
     {"firmware a program", MEM, "memdev=m," IP ",firmware=/bin/true", "cannot load firmware"},
     {"firmware of another ABI version", MEM, "memdev=m," IP ",firmware=@images@/image-abi.so",
      "has ABI version 99, this device needs 1"},
-    {"firmware with another table", MEM, "memdev=m," IP ",firmware=@images@/image-ops.so", "operations table of 8 bytes"},
-    {"firmware without an entry", MEM, "memdev=m," IP ",firmware=@images@/image-entry.so", "does not export netdam_fw_entry"},
+    {"firmware with another table", MEM, "memdev=m," IP ",firmware=@images@/image-ops.so",
+     "operations table of 8 bytes"},
+    {"firmware without an entry", MEM, "memdev=m," IP ",firmware=@images@/image-entry.so",
+     "does not export netdam_fw_entry"},
     {"firmware refuses", MEM, "memdev=m," IP ",firmware=@images@/image-state.so",
      "refuses the configuration: the test image refuses everything"},
     {"firmware too hungry", MEM, "memdev=m," IP ",firmware=@images@/image-hungry.so", "no memory for the"},
@@ -154,8 +157,8 @@ static void one_line_says_why(void **state)
 static void help_describes_every_property(void **state)
 {
     static struct machine machine;
-    static const char *const names[] = {"memdev",      "firmware", "ip",      "gateway", "port",        "mtu", "queue-pairs",
-                                        "payload-crc", "vectors",  "regions", "peers",   "mac",         "netdev"};
+    static const char *const names[] = {"memdev",      "firmware", "ip",      "gateway", "port", "mtu",   "queue-pairs",
+                                        "payload-crc", "vectors",  "regions", "peers",   "mac",  "netdev"};
     char output[16384];
     size_t i;
 
@@ -176,7 +179,8 @@ static void help_describes_every_property(void **state)
         const char *line = strstr(output, machine_text("\n  %s=<", names[i]));
         const char *text = line != NULL ? strstr(line + 1, " - ") : NULL;
 
-        if (text == NULL || memchr(line + 1, '\n', (size_t)(text - line - 1)) != NULL || strncmp(text, " -  (", 5) == 0) {
+        if (text == NULL || memchr(line + 1, '\n', (size_t)(text - line - 1)) != NULL ||
+            strncmp(text, " -  (", 5) == 0) {
             fail_msg("property %s is not described", names[i]);
         }
     }

@@ -23,9 +23,10 @@ static int setup(void **state)
 {
     (void)state;
     machine_prepare(&machine);
-    machine_start(&machine, (const char *const[]){"-object", "memory-backend-ram,id=m,size=64K", "-device",
-                                                  "netdam,id=nd,memdev=m,ip=10.0.0.1/24,vectors=9,firmware="
-                                                  NETDAM_TEST_IMAGES "/image.so", NULL});
+    machine_start(&machine,
+                  (const char *const[]){
+                      "-object", "memory-backend-ram,id=m,size=64K", "-device",
+                      "netdam,id=nd,memdev=m,ip=10.0.0.1/24,vectors=9,firmware=" NETDAM_TEST_IMAGES "/image.so", NULL});
     card_open(&card, &machine, 0);
     card_bus_master(&card, true);
     card_msix_enable(&card, true, false);
@@ -195,7 +196,8 @@ static void a_function_reset_forgets_interrupts(void **state)
 
     (void)state;
     machine_write(&machine, TARGET, 4, 0);
-    /* While the machine stands still interrupts wait; one from before the reset and the stop's own must not outlive it. */
+    /* While the machine stands still interrupts wait; one from before the reset and the stop's own must not outlive it.
+     */
     machine_monitor(&machine, NULL, "{\"execute\": \"stop\"}\n");
     card_write(&card, IMAGE_RAISE, 8, 2);
     card_function_reset(&card);

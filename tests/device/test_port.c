@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The port, with the test image flooding it: nothing lost or reordered under back-pressure, link state, stop and go on. */
+/* The port, with the test image flooding it: nothing lost or reordered under back-pressure, link state, stop and go on.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -42,13 +43,15 @@ static int setup(void **state)
     if (wire < 0 || bind(wire, (struct sockaddr *)&address, sizeof(address)) != 0) {
         return -1;
     }
-    machine_start(&machine, (const char *const[]){
-                                "-object", "memory-backend-ram,id=m,size=64K", "-netdev",
-                                machine_text("dgram,id=w,local.type=unix,local.path=%s/card,"
-                                             "remote.type=unix,remote.path=%s/peer",
-                                             machine.directory, machine.directory),
-                                "-device", "netdam,id=nd,memdev=m,netdev=w,ip=10.0.0.1/24,mtu=9000,firmware="
-                                NETDAM_TEST_IMAGES "/image.so", NULL});
+    machine_start(&machine,
+                  (const char *const[]){
+                      "-object", "memory-backend-ram,id=m,size=64K", "-netdev",
+                      machine_text("dgram,id=w,local.type=unix,local.path=%s/card,"
+                                   "remote.type=unix,remote.path=%s/peer",
+                                   machine.directory, machine.directory),
+                      "-device",
+                      "netdam,id=nd,memdev=m,netdev=w,ip=10.0.0.1/24,mtu=9000,firmware=" NETDAM_TEST_IMAGES "/image.so",
+                      NULL});
     card_open(&card, &machine, 0);
     return 0;
 }

@@ -25,8 +25,8 @@ struct reg {
     uint64_t reset;
 };
 
-#define RO false
-#define RW true
+#define RO                                            false
+#define RW                                            true
 #define REG(name, offset, bytes, access, reset, text) {#name, offset, bytes, access, reset},
 static const struct reg registers[] = {NETDAM_REG_LIST(REG)};
 #undef REG
@@ -45,10 +45,12 @@ static int setup(void **state)
 {
     (void)state;
     machine_prepare(&machine);
-    machine_start(&machine, (const char *const[]){"-object", "memory-backend-ram,id=m,size=1M", "-device",
-                                                  "netdam,id=nd,memdev=m,ip=10.1.2.3/16,mac=02:11:22:33:44:55,mtu=9000,"
-                                                  "port=4242,queue-pairs=20,vectors=21,regions=33,peers=44,firmware="
-                                                  NETDAM_TEST_FIRMWARE, NULL});
+    machine_start(
+        &machine,
+        (const char *const[]){"-object", "memory-backend-ram,id=m,size=1M", "-device",
+                              "netdam,id=nd,memdev=m,ip=10.1.2.3/16,mac=02:11:22:33:44:55,mtu=9000,"
+                              "port=4242,queue-pairs=20,vectors=21,regions=33,peers=44,firmware=" NETDAM_TEST_FIRMWARE,
+                              NULL});
     card_open(&card, &machine, 0);
     return 0;
 }
@@ -158,7 +160,8 @@ static void every_register_has_its_value_after_reset(void **state)
     }
     assert_true(card_read(&card, NETDAM_REG_FIRMWARE_VERSION, 4) != 0);
     assert_true(card_read(&card, NETDAM_REG_LENGTH_MAX, 4) >= 8904);
-    assert_true(card_read(&card, NETDAM_REG_WINDOW, 4) >= 1 && card_read(&card, NETDAM_REG_WINDOW, 4) <= NETDAM_WINDOW_MAX);
+    assert_true(card_read(&card, NETDAM_REG_WINDOW, 4) >= 1 &&
+                card_read(&card, NETDAM_REG_WINDOW, 4) <= NETDAM_WINDOW_MAX);
     assert_true(card_read(&card, NETDAM_REG_GENERATION, 8) != 0);
     for (i = 0; i < NETDAM_COUNTER_COUNT; i++) {
         assert_int_equal(card_counter(&card, (enum netdam_counter)i), 0);
@@ -202,8 +205,8 @@ static void read_only_registers_are_not_changed_by_writes(void **state)
         after = card_read(&card, registers[i].offset, registers[i].bytes);
         errors++;
         if (after != before || card_counter(&card, NETDAM_COUNTER_REGISTER_ERRORS) != errors) {
-            fail_msg("%s: 0x%lx, then 0x%lx, %lu errors", registers[i].name, (unsigned long)before, (unsigned long)after,
-                     (unsigned long)card_counter(&card, NETDAM_COUNTER_REGISTER_ERRORS));
+            fail_msg("%s: 0x%lx, then 0x%lx, %lu errors", registers[i].name, (unsigned long)before,
+                     (unsigned long)after, (unsigned long)card_counter(&card, NETDAM_COUNTER_REGISTER_ERRORS));
         }
     }
     for (i = 0; i < NETDAM_COUNTER_COUNT; i++) {
@@ -348,14 +351,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(configuration_space_is_as_specified),
-        TEST(every_register_has_its_value_after_reset),
-        TEST(wide_registers_may_be_read_in_halves),
-        TEST(read_only_registers_are_not_changed_by_writes),
-        TEST(writable_registers_keep_what_they_should),
-        TEST(every_other_access_is_refused_and_counted),
-        TEST(doorbells_are_counted_and_read_as_zero),
-        TEST(counters_are_properties_too),
+        TEST(configuration_space_is_as_specified),      TEST(every_register_has_its_value_after_reset),
+        TEST(wide_registers_may_be_read_in_halves),     TEST(read_only_registers_are_not_changed_by_writes),
+        TEST(writable_registers_keep_what_they_should), TEST(every_other_access_is_refused_and_counted),
+        TEST(doorbells_are_counted_and_read_as_zero),   TEST(counters_are_properties_too),
         TEST(on_board_memory_is_plain_memory),
     };
 #undef TEST

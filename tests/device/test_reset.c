@@ -46,9 +46,9 @@ static void start(const char *image)
     onboard = machine_text("%s/onboard", machine.directory);
     install(image, SIZE_MAX);
     machine_start(&machine,
-                  (const char *const[]){"-object", machine_text("memory-backend-file,id=m,size=4M,share=on,mem-path=%s", onboard),
-                                        "-device", machine_text("netdam,id=nd,memdev=m,ip=10.0.0.1/24,firmware=%s", firmware),
-                                        NULL});
+                  (const char *const[]){
+                      "-object", machine_text("memory-backend-file,id=m,size=4M,share=on,mem-path=%s", onboard),
+                      "-device", machine_text("netdam,id=nd,memdev=m,ip=10.0.0.1/24,firmware=%s", firmware), NULL});
     card_open(&card, &machine, 0);
     card_map(&card, onboard, 4 << 20);
 }
@@ -139,9 +139,14 @@ static void each_kind_of_reset_loads_the_image_anew(void **state)
 
 static void an_image_that_cannot_be_loaded_leaves_the_one_before_running(void **state)
 {
-    static const char *const broken[] = {NETDAM_TEST_IMAGES "/image-abi.so", NETDAM_TEST_IMAGES "/image-ops.so",
-                                         NETDAM_TEST_IMAGES "/image-entry.so", NETDAM_TEST_IMAGES "/image-state.so",
-                                         NETDAM_TEST_IMAGES "/image-hungry.so", "/etc/os-release", NULL, ""};
+    static const char *const broken[] = {NETDAM_TEST_IMAGES "/image-abi.so",
+                                         NETDAM_TEST_IMAGES "/image-ops.so",
+                                         NETDAM_TEST_IMAGES "/image-entry.so",
+                                         NETDAM_TEST_IMAGES "/image-state.so",
+                                         NETDAM_TEST_IMAGES "/image-hungry.so",
+                                         "/etc/os-release",
+                                         NULL,
+                                         ""};
     size_t i;
 
     (void)state;
@@ -306,10 +311,10 @@ static void a_card_can_be_unplugged_and_plugged_in_again(void **state)
     int i;
 
     (void)state;
-    machine_start(&machine, (const char *const[]){"-object", "memory-backend-ram,id=m,size=1M", "-netdev",
-                                                  "hubport,id=w,hubid=0", "-device",
-                                                  "pcie-root-port,id=rp,addr=4,chassis=1,slot=1", "-global",
-                                                  "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off", NULL});
+    machine_start(&machine,
+                  (const char *const[]){"-object", "memory-backend-ram,id=m,size=1M", "-netdev", "hubport,id=w,hubid=0",
+                                        "-device", "pcie-root-port,id=rp,addr=4,chassis=1,slot=1", "-global",
+                                        "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off", NULL});
     for (i = 0; i < 3; i++) {
         machine_monitor(&machine, NULL, "%s", plug);
         assert_int_equal(machine_property(&machine, "/machine/peripheral/nd", "counter-doorbells"), 0);

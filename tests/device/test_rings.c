@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two cards with the real firmware on one hub, bus mastering off unless said: rings, doorbells, interrupts, hostile indices. */
+/* Two cards with the real firmware on one hub, bus mastering off unless said: rings, doorbells, interrupts, hostile
+ * indices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,7 +101,8 @@ static void fill(uint8_t *memory, size_t bytes, unsigned seed)
 
 static uint64_t main_memory_bytes(void)
 {
-    return card_read(&cards[0], NETDAM_REG_MAIN_MEMORY_BYTES, 8) + card_read(&cards[1], NETDAM_REG_MAIN_MEMORY_BYTES, 8);
+    return card_read(&cards[0], NETDAM_REG_MAIN_MEMORY_BYTES, 8) +
+           card_read(&cards[1], NETDAM_REG_MAIN_MEMORY_BYTES, 8);
 }
 
 /* Writes to a node and reads back, over several packets, odd lengths and addresses. */
@@ -352,7 +354,8 @@ static void random_descriptors_and_indices_do_no_harm(void **state)
         for (i = 0; i < 5; i++) {
             machine_step(&machine, 1000000);
         }
-        assert_int_equal(card_admin_args(&cards[0], NETDAM_ADMIN_QUEUE_DESTROY, NULL, q.number), NETDAM_ADMIN_STATUS_OK);
+        assert_int_equal(card_admin_args(&cards[0], NETDAM_ADMIN_QUEUE_DESTROY, NULL, q.number),
+                         NETDAM_ADMIN_STATUS_OK);
     }
     card_write(&cards[0], NETDAM_REG_CONTROL, 4, NETDAM_CONTROL_RESET);
     regions[0] = card_region(&cards[0], DATA, DATA_BYTES, &keys[0]);

@@ -3,7 +3,7 @@
 
 FW_SOURCES := $(wildcard firmware/*.c)
 FW_INCLUDES := -Ifirmware/include
-FW_CFLAGS = $(CFLAGS_ALL) -O3 -Wconversion -ffreestanding -fPIC -fno-math-errno $(FW_INCLUDES)
+FW_CFLAGS = $(CFLAGS_ALL) -O3 -Wconversion -ffreestanding -fbuiltin -fPIC -fno-math-errno $(FW_INCLUDES)
 FW_OBJECTS := $(FW_SOURCES:firmware/%.c=$(O)/firmware/%.o)
 
 LIBNDFW := $(O)/firmware/libndfw.a

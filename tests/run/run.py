@@ -178,7 +178,7 @@ def main():
     os.makedirs(RUN, exist_ok=True)
     result = {"accelerator": boot.accelerator(), "cpus": os.cpu_count(), "commit": commit(),
               "previous_run_seconds": previous_seconds(options.result)}
-    ends = boot.wire("dgram")
+    ends = boot.wire("stream")
     try:
         with make_guest("a", ends[0]) as guest_a, make_guest("b", ends[1]) as guest_b:
             a, b = Card("a", guest_a), Card("b", guest_b)

@@ -140,7 +140,7 @@ static void add_request(struct text *text, const struct netdam_wire_header *head
     memcpy(&segment, body + at, sizeof(segment));
     add_instruction(text, segment.opcode, segment.operation, segment.type);
     add_header(text, header);
-    add(text, " floor -%u gen %016llx", netdam_be16_get(header->distance),
+    add(text, " distance %u gen %016llx", netdam_be16_get(header->distance),
         (unsigned long long)netdam_be64_get(segment.generation));
     if ((netdam_op_flags(segment.opcode) & NETDAM_OPF_MEMORY) != 0) {
         add(text, " key %016llx address 0x%llx", (unsigned long long)netdam_be64_get(segment.key),

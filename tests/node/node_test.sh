@@ -4,6 +4,7 @@
 set -u
 
 node=${O:-build}/sim/netdam-node
+mem=${O:-build}/host-driver/netdam-mem
 dir=$(mktemp -d) || exit 1
 pids=
 trap 'for pid in $pids; do kill -KILL "$pid" 2>/dev/null; done; rm -rf "$dir"' EXIT
@@ -113,6 +114,41 @@ one=$(sed -n 's/.*key=0x\([0-9a-f]*\) .*/\1/p' "$dir/keys")
 two=$(sed -n 's/.*key=0x\([0-9a-f]*\) .*/\1/p' "$dir/keys2")
 [ "${#one}" -eq 16 ] && [ "${#two}" -eq 16 ] && [ "$one" != "$two" ]
 report $? "keys are drawn anew"
+
+# reach COMMAND ARGUMENT...: netdam-mem towards the node that was started as $name.
+reach() {
+    command=$1
+    shift
+    port=$(sed -n 's/.* port=\([0-9]*\) .*/\1/p' "$dir/$name")
+    key=$(sed -n 's/.* key=\(0x[0-9a-f]*\) .*/\1/p' "$dir/$name")
+    timeout 60 "$mem" "$command" --peer "127.0.0.1:$port" --key "$key" "$@" 2>"$dir/out"
+}
+
+head -c 300001 /dev/urandom >"$dir/file"
+start load --listen 127.0.0.1:0 --memory 512K --load "$dir/file" --permissions r
+report $? "a file is loaded"
+reach read --length 300001 "$dir/back" && cmp "$dir/file" "$dir/back"
+report $? "peers read the file"
+reach compare --address 300001 --length 1000 /dev/zero
+report $? "what follows it is zero"
+! reach write "$dir/file" && grep -q NO_PERMISSION "$dir/out"
+report $? "a write without permission is refused"
+! reach fetch-add --value 1 && grep -q NO_PERMISSION "$dir/out"
+report $? "an atomic without permission is refused"
+! reach read --address 512K --length 1 "$dir/back" && grep -q BAD_RANGE "$dir/out"
+report $? "a read beyond the memory is refused"
+reach read --length 300001 "$dir/back" && cmp "$dir/file" "$dir/back" && ends TERM 0
+report $? "none of that has changed the memory"
+
+start trace --listen 127.0.0.1:0 --memory 4K --trace
+reach fetch-add --value 1 >"$dir/old" && [ "$(cat "$dir/old")" = 0 ] && ends TERM 0 &&
+    grep -q '^<- REQUEST  FETCH_ADD.U64 ctx ' "$dir/trace" && grep -q '^-> RESPONSE FETCH_ADD.U64 OK ctx ' "$dir/trace"
+report $? "--trace prints datagrams by name"
+
+start jumbo --listen 127.0.0.1:0 --mtu 9000 --counters
+reach write --device udp:127.0.0.1:0,mtu=9000 "$dir/file" && ends TERM 0 &&
+    [ "$(sed -n 's/^REQUESTS_EXECUTED //p' "$dir/jumbo")" -lt 100 ]
+report $? "--mtu 9000 takes fewer packets"
 
 start json --listen 127.0.0.1:0 --json --counters && ends TERM 0 &&
     /usr/bin/python3 -c 'import json, sys

@@ -18,7 +18,7 @@ $(NODE_TEST_BINARIES): %: %.o $(O)/tests/node/rig.o $(O)/sim/libndsoft.a $(O)/fi
 -include $(NODE_TEST_BINARIES:%=%.d) $(O)/tests/node/rig.d
 
 $(O)/tests/node/soft_test $(O)/tests/node/garbage_test: | $(O)/sim/netdam-node
-tests/node/node_test.sh: $(O)/sim/netdam-node
+tests/node/node_test.sh: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem
 tests/node/demo_test.sh: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem
 
 CHECKS += $(NODE_TEST_BINARIES) tests/node/node_test.sh tests/node/demo_test.sh

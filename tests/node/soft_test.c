@@ -342,7 +342,7 @@ static void a_peer_that_was_never_there_times_out(void **state)
 static void a_peer_killed_midway_times_out(void **state)
 {
     static const char *const arguments[] = {"--memory", "4M", NULL};
-    enum { REQUESTS = 50, KILLED_AFTER = 30 };
+    enum { REQUESTS = 24, KILLED_AFTER = 12 };
     uint64_t end_ns = rig_now_ns() + RIG_PATIENCE_NS;
     struct netdam_descriptor request;
     struct netdam_completion completion;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define READERS        4
-#define REQUESTS       150
+#define REQUESTS       100
 #define READS_AT_LEAST 200
 
 struct reader {
@@ -117,7 +117,7 @@ static void *open_and_close(void *opaque)
     unsigned i;
 
     (void)opaque;
-    for (i = 0; i < 20; i++) {
+    for (i = 0; i < 10; i++) {
         struct netdam_soft_config config = {.listen = "127.0.0.1:0", .memory_bytes = 1 << 20};
         struct netdam_soft *soft;
 

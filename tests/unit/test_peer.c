@@ -208,6 +208,7 @@ static void stale_within_the_epoch_sends_everything_again_with_the_same_numbers(
     unit_answer_ok(&b.u, &sent.packet[1], NULL);
     answer_stale(&sent.packet[2], LATER, 0);
     expect_request(&p, NETDAM_OP_WRITE, 1, LATER);
+    assert_int_equal(p.flags, NETDAM_FLAG_PAYLOAD_CRC | NETDAM_FLAG_AGAIN); /* for it was sent before */
     assert_memory_equal(p.payload, sent.payload[0], 1400);
     unit_answer_ok(&b.u, &p, NULL);
     expect_request(&p, NETDAM_OP_WRITE, 3, LATER);
@@ -600,6 +601,7 @@ static void a_lost_packet_is_sent_again_when_later_ones_are_answered(void **stat
     unit_answer_ok(&b.u, &p, NULL);
     unit_expect_completion(&b.queue, 51, NETDAM_STATUS_OK);
     expect_request(&p, NETDAM_OP_WRITE, sent.packet[0].number, GENERATION);
+    assert_int_equal(p.flags, NETDAM_FLAG_PAYLOAD_CRC | NETDAM_FLAG_AGAIN);
     unit_expect_silence(&b.u);
     unit_answer_ok(&b.u, &p, NULL);
     unit_expect_completion(&b.queue, 50, NETDAM_STATUS_OK);

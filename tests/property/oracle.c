@@ -253,6 +253,10 @@ static void sent_request(struct world *world, struct site *site, const struct nd
     if (packet->opcode == NETDAM_OP_CONFIRM || packet->opcode == NETDAM_OP_ECHO) {
         return;
     }
+    if (packet->number >= NETDAM_NUMBER_MAX) {
+        violation(world, 2, "node %u uses number %llu: its context has ended", site->node.index,
+                  (unsigned long long)packet->number);
+    }
     piece = op_modifies(packet->opcode) ? piece_find(world, packet->context, packet->number) : NULL;
     if (piece == NULL) {
         for (uint32_t i = 0; i < site->outstanding_count && found == NONE; i++) {
@@ -427,6 +431,7 @@ static void applied(struct world *world, struct site *site, const struct ndtest_
     bool modifies;
 
     world->tally->applied++;
+    world->tally->exhausted += packet->number == NETDAM_NUMBER_MAX - 1;
     if (piece == NULL || !same_instruction(piece, packet)) {
         violation(world, 4, "node %u executed opcode 0x%x, number %llu of context %llx, as nobody has sent it%s",
                   site->node.index, packet->opcode, (unsigned long long)packet->number,

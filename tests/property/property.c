@@ -39,11 +39,12 @@ static void result(bool passed, const char *text)
 static void print_tally(const struct tally *tally)
 {
     printf("# %llu packets delivered (%llu damaged), %llu requests, %llu packets applied, %llu late copies without "
-           "effect, %llu resets, %llu partial, %llu ring indices wrapped\n",
+           "effect, %llu resets, %llu partial, %llu ring indices wrapped, %llu contexts used up\n",
            (unsigned long long)tally->delivered, (unsigned long long)tally->damaged,
            (unsigned long long)tally->operations, (unsigned long long)tally->applied,
            (unsigned long long)tally->late_refused, (unsigned long long)tally->resets,
-           (unsigned long long)tally->partial, (unsigned long long)tally->wrapped);
+           (unsigned long long)tally->partial, (unsigned long long)tally->wrapped,
+           (unsigned long long)tally->exhausted);
     printf("# completions:");
 #define PRINT_STATUS(name, value, class_, text)                                                                        \
     if (tally->statuses[value] != 0) {                                                                                 \
@@ -100,7 +101,7 @@ static void require_coverage(const struct tally *tally)
         NETDAM_COUNTER_RETRANSMISSIONS,   NETDAM_COUNTER_RESPONSES_UNMATCHED,  NETDAM_COUNTER_LANES_FORGOTTEN,
         NETDAM_COUNTER_LANES_GIVEN_UP,    NETDAM_COUNTER_RING_ERRORS,
     };
-    bool all = tally->partial != 0 && tally->wrapped != 0 && tally->late_refused != 0 && tally->resets != 0;
+    bool all = tally->partial != 0 && tally->wrapped != 0 && tally->exhausted != 0 && tally->late_refused != 0 && tally->resets != 0;
 
     for (size_t i = 0; i < sizeof(statuses); i++) {
         if (tally->statuses[statuses[i]] == 0) {

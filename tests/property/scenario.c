@@ -17,8 +17,8 @@ static uint32_t pick(struct world *world, const uint32_t *choices, unsigned coun
 static void draw_config(struct world *world, struct netdam_fw_config *config, uint32_t mtu, bool no_crc)
 {
     static const uint32_t operations[] = {4, 32, 1024};
-    static const uint32_t lanes[] = {4, 8, 64};
-    static const uint32_t windows[] = {2, 8, 64};
+    static const uint32_t lanes[] = {4, 8, 64, 64};
+    static const uint32_t windows[] = {1, 2, 8, 64};
     static const uint32_t window[] = {4, 16, 256, 1024};
 
     config->mtu = mtu;
@@ -28,16 +28,17 @@ static void draw_config(struct world *world, struct netdam_fw_config *config, ui
     config->peers = 2 * SITE_PEERS;
     config->neighbours = 16;
     config->operations = pick(world, operations, 3);
-    config->lanes = pick(world, lanes, 3);
-    config->lane_windows = pick(world, windows, 3);
+    config->lanes = pick(world, lanes, 4);
+    config->lane_windows = pick(world, windows, 4);
     config->window = pick(world, window, 4);
     config->retries = 4 + (uint32_t)draw(world, 5);
     config->rto_initial_ns = 500000;
     config->rto_min_ns = 200000;
     config->rto_max_ns = 4000000;
     config->confirm_idle_ns = 200000 + draw(world, 800000);
-    config->lane_give_up_ns = 50000000 + draw(world, 100000000);
-    config->generation_interval_ns = 1000000;
+    /* A third of the nodes give a lane up while its requester still tries. */
+    config->lane_give_up_ns = draw(world, 3) == 0 ? 2000000 + draw(world, 20000000) : 50000000 + draw(world, 100000000);
+    config->generation_interval_ns = draw(world, 2) == 0 ? 1000000 : 10000000;
     if (draw(world, 4) == 0) {
         config->refusal_interval_ns = 500000;
         config->refusal_burst = 2;
@@ -240,7 +241,7 @@ static void calm_exchange(struct world *world, struct site *site, const struct p
         run_until(world, world->wire.now_ns + world->bound_ns, true);
         demand_all_complete(world);
         /* Idle, it confirms: its lane makes room for the next. */
-        run_until(world, world->wire.now_ns + 3000000, false);
+        run_until(world, world->wire.now_ns + 15000000, false);
         if (world->failed || index == NONE || world->ops[index].status == NETDAM_STATUS_OK) {
             return;
         }

@@ -39,6 +39,7 @@ struct tally {
     uint64_t damaged;
     uint64_t resets;
     uint64_t partial;
+    uint64_t exhausted; /* last numbers of a context */
     uint64_t wrapped; /* rings whose index passed 2^32 */
     uint64_t counters[NETDAM_COUNTER_COUNT];
     uint64_t state_hash;

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Breaks the firmware in one place at a time and demands that the property test notices. TAP.
+
+Each mutant leaves out a clause of the protocol. A text that is no longer found in the firmware is a failure too: the
+mutant has to follow the code.
+"""
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+# Name, file, text to be found once, what stands there instead.
+MUTANTS = [
+    ("a floor without a bitmap", "lane.c", "window->bits[place / 64] |= UINT64_C(1) << place % 64;", ";"),
+    ("a lane that executes any generation", "lane.c",
+     "if (packet->generation != (lane != NULL ? lane->generation : fw->generation)) {",
+     "if (lane == NULL && packet->generation != fw->generation) {"),
+    ("a floor that is not looked at", "lane.c", "if (packet->number < result->floor) {", "if (false) {"),
+    ("lanes forgotten without a new generation", "lane.c", "fw->generation++;", ";"),
+    ("cached replies that are not kept", "lane.c", "window->values[place] = value;", "window->values[place] = 0;"),
+    ("modifications sent again across an epoch", "peer.c",
+     "if (before != 0 && netdam_generation_epoch(before) != netdam_generation_epoch(peer->generation)) {",
+     "if (false) {"),
+    ("a refusal that leaves no trace", "responder.c",
+     "ndfw_lane_consume(result.window, packet->number, result.status, value);",
+     "if (result.status == 0) { ndfw_lane_consume(result.window, packet->number, result.status, value); }"),
+    ("a local region that came back under the same index", "memory.c", "|| fw->regions[region].serial != serial", ""),
+    ("a remote range one byte too long", "memory.c",
+     "if (bytes > region->length || address > region->length - bytes) {",
+     "if (bytes > region->length || address > region->length - bytes + 1) {"),
+    ("a remote permission that is not looked at", "memory.c", "if ((region->permissions & permission) != permission) {",
+     "if (permission == 0) {"),
+    ("a fence that is none", "queue.c",
+     "if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding != 0) {", "if (false) {"),
+    ("a given-up lane under the same epoch", "lane.c",
+     "ndfw_count(fw, NETDAM_COUNTER_LANES_GIVEN_UP, given_up);\n        new_epoch(fw);",
+     "ndfw_count(fw, NETDAM_COUNTER_LANES_GIVEN_UP, given_up);\n        fw->generation++;"),
+    ("a window released while something is unfinished", "lane.c", "if (window->above <= result->floor) {", "if (true) {"),
+    ("a confirmation that an unknown lane does not remember", "lane.c",
+     "lane = create_lane(fw, packet, packet->number, &verdict);\n        result->generation = fw->generation;\n"
+     "        if (lane == NULL) {\n            return verdict;\n        }",
+     "result->floor = packet->number; (void)verdict; return NDFW_LANE_EXECUTE;"),
+    ("STALE believed without its echo", "peer.c", "packet->echo != before || ", ""),
+    ("an answer taken for a packet that is finished", "peer.c",
+     "if (packet->number < sequence->floor || packet->number >= sequence->next ||\n"
+     "        flight->state == NDFW_FLIGHT_FINISHED || ",
+     "if (packet->number >= sequence->next || "),
+    ("a reset that flushes only the first queue pair", "firmware.c",
+     "    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {\n"
+     "        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE) {\n            ndfw_queue_flush(",
+     "    for (uint32_t i = 0; i < 1; i++) {\n"
+     "        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE) {\n            ndfw_queue_flush("),
+    ("generations that are the same after each reset", "lane.c", "epoch = (uint32_t)ndfw_random(fw);",
+     "epoch = before == 7 ? 8 : 7;"),
+    ("completion places promised twice", "queue.c", "used += queue->outstanding;", ";"),
+]
+
+
+def source(root, name):
+    return (root / "firmware" / name).read_text()
+
+
+def mutate(text, find, replace):
+    if text.count(find) != 1:
+        return None
+    return text.replace(find, replace)
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    out = pathlib.Path(os.environ.get("O", "build"))
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
+    objects = sorted((out / "tests/property").glob("*.o"))
+    work = out / "tests/property/mutants"
+    work.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for number, (name, file, find, replace) in enumerate(MUTANTS, 1):
+        text = mutate(source(root, file), find, replace)
+        if text is None:
+            print("not ok %d - %s # text not found once in %s: %s" % (number, name, file, find))
+            failed += 1
+            continue
+        changed = work / ("%d-%s" % (number, file))
+        changed.write_text(text)
+        program = changed.with_suffix("")
+        subprocess.run(compiler + ["-std=c11", "-O2", "-g", "-w", "-ffreestanding", "-fno-strict-aliasing",
+                                   "-ffp-contract=off", "-Ifirmware/include", "-Ifirmware", "-c", str(changed), "-o",
+                                   str(changed.with_suffix(".o"))], check=True, cwd=root)
+        # The changed module comes first, so that the library's is not taken.
+        subprocess.run(compiler + [str(o) for o in objects] + [str(changed.with_suffix(".o")),
+                                   str(out / "tests/lib/libndtest.a"), str(out / "firmware/libndfw.a"), "-o",
+                                   str(program)], check=True, cwd=root)
+        try:
+            run = subprocess.run([str(program), "--seed", "1", "--packets", "1000000"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, cwd=root, timeout=300, check=False)
+            noticed = run.returncode != 0 and re.search(r"^# invariant", run.stdout, re.M)
+            seen = re.search(r"^# invariant.*", run.stdout, re.M)
+        except subprocess.TimeoutExpired:
+            noticed = seen = None
+        print("# %s" % (seen.group(0)[2:200] if seen else "nothing noticed"))
+        print("%sok %d - noticed: %s" % ("" if noticed else "not ", number, name), flush=True)
+        failed += not noticed
+    print("1..%d" % len(MUTANTS))
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,10 +21,9 @@ done
 mkdir -p "$build" || exit 1
 
 # name | knobs | "holds" and what the search must have met, or "fails" and the assertions that may show it | title
-lane='ok timeout unknown duplicate-answered below-floor stale-unknown-lane stale-known-lane stale-same-epoch
-      stale-new-epoch busy forgotten given-up node-reset confirm-created-lane confirm-acknowledged
-      executed-after-timeout'
-lane=$(echo $lane)
+lane='ok timeout unknown duplicate-answered below-floor stale-unknown-lane stale-known-lane stale-same-epoch'
+lane+=' stale-new-epoch busy forgotten given-up node-reset confirm-created-lane confirm-acknowledged'
+lane+=' executed-after-timeout'
 cases=(
 "two|-DN0=2 -DN1=1 -DG=3|holds $lane forgotten-together|two requesters, three generations"
 "refusals|-DN0=3 -DG=3 -DKEYS=1|holds $lane refused|three requests, refusals"

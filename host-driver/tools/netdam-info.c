@@ -61,7 +61,7 @@ static void format_addresses(const struct netdam_device_info *info, struct addre
 
 static void print_text(struct netdam_device *device, const struct netdam_device_info *info)
 {
-    struct addresses address;
+    struct addresses address = {.mac = ""};
 
     format_addresses(info, &address);
     printf("device             %s\n", netdam_device_name(device));
@@ -99,7 +99,7 @@ static void print_json_address(const char *key, const char *value)
 /* Device names hold what the user typed in front of the port: only what inet_pton(3) or sysfs took. */
 static void print_json(struct netdam_device *device, const struct netdam_device_info *info)
 {
-    struct addresses address;
+    struct addresses address = {.mac = ""};
 
     format_addresses(info, &address);
     printf("{\n  \"device\": \"%s\"", netdam_device_name(device));

@@ -189,7 +189,7 @@ static int next_from_file(void *opaque, unsigned slot, uint8_t *buffer, size_t b
     int rc = read_file(mem, buffer, bytes_max, bytes);
 
     (void)slot;
-    if (rc == EXIT_OK && *bytes % element != 0) {
+    if (rc == EXIT_OK && element > 1 && *bytes % element != 0) {
         return failed("%s: %" PRIu64 " bytes are no whole number of %s elements", file_label(mem), mem->stream_bytes,
                       mem->type_name);
     }
@@ -710,7 +710,7 @@ int main(int argc, char **argv)
         return rc;
     }
     rc = check_command(&mem, argc, argv);
-    if (rc != EXIT_OK) {
+    if (rc != EXIT_OK || !mem.command) {
         return rc;
     }
     if (!mem.device_name || !mem.device_name[0]) {

@@ -118,6 +118,7 @@ struct ndfw_peer {
     uint64_t srtt_ns; /* 0: nothing measured */
     uint64_t rttvar_ns;
     uint64_t recovery_ns; /* losses of packets sent before this have been answered for */
+    uint64_t heard_ns;    /* last answer that matched */
     uint64_t control_deadline_ns; /* CONFIRM or ARP request: to be sent (again) then */
     uint64_t confirmed;   /* floor that the node has acknowledged */
     uint32_t window;      /* congestion window in packets */

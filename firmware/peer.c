@@ -43,7 +43,7 @@ void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
     peer->in_use = true;
     peer->closing = false;
     peer->generation = 0;
-    peer->srtt_ns = peer->rttvar_ns = peer->recovery_ns = 0;
+    peer->srtt_ns = peer->rttvar_ns = peer->recovery_ns = peer->heard_ns = 0;
     peer->window = fw->config.window < WINDOW_START ? fw->config.window : WINDOW_START;
     peer->window_credit = 0;
     peer->control_tries = 0;
@@ -359,6 +359,7 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
         return;
     }
     ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
+    peer->heard_ns = fw->now_ns;
     if (flight->tries == 0) {
         measure(peer, fw->now_ns - flight->sent_ns);
     }
@@ -388,6 +389,7 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
 {
     uint64_t end = sequence->next;
     uint64_t deadline = NETDAM_FW_NEVER;
+    bool silent = false;
 
     if (fw->now_ns < sequence->deadline_ns) {
         return;
@@ -403,6 +405,7 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         if (due > fw->now_ns) {
             deadline = due < deadline ? due : deadline;
         } else if (flight->tries >= fw->config.retries) {
+            silent |= peer->heard_ns < flight->sent_ns;
             ndfw_count(fw, NETDAM_COUNTER_TIMEOUTS, 1);
             ndfw_flight_finish(fw, peer, sequence, number, NETDAM_STATUS_TIMEOUT, 0);
         } else {
@@ -413,6 +416,10 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         }
     }
     sequence->deadline_ns = sequence->flying == 0 ? NETDAM_FW_NEVER : deadline;
+    /* Nobody there: what waits behind is not made to find that out a few packets at a time. */
+    if (silent) {
+        ndfw_peer_fail_waiting(fw, peer, NETDAM_STATUS_TIMEOUT);
+    }
 }
 
 bool ndfw_peer_is_exhausted(const struct ndfw_peer *peer)

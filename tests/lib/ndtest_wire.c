@@ -94,6 +94,11 @@ void ndtest_wire_fini(struct ndtest_wire *wire)
     wire->heap_used = 0;
 }
 
+static bool is_arp(const uint8_t *data)
+{
+    return data[12] == 0x08 && data[13] == 0x06;
+}
+
 static void deliver_later(struct ndtest_wire *wire, unsigned from, unsigned to, const uint8_t *data, size_t bytes,
                           uint64_t delay_ns, bool may_damage)
 {
@@ -111,17 +116,17 @@ static void deliver_later(struct ndtest_wire *wire, unsigned from, unsigned to, 
         abort();
     }
     memcpy(event.frame.data, data, bytes);
-    if (may_damage && ndtest_random_chance(&wire->random, wire->weather.corrupt)) {
+    if (may_damage && ndtest_random_chance(&wire->random, wire->weather.corrupt) &&
+        (wire->weather.corrupt_ethernet || !is_arp(data))) {
         uint64_t flips = ndtest_random_between(&wire->random, 1, 3);
+        uint64_t first = wire->weather.corrupt_ethernet ? 0 : NETDAM_ETHERNET_BYTES * 8;
 
         for (uint64_t i = 0; i < flips; i++) {
-            uint64_t bit = ndtest_random_below(&wire->random, bytes * 8);
-
             /* Half of the damage goes where headers are. */
-            if (ndtest_random_chance(&wire->random, 500000)) {
-                bit %= 106 * 8;
-            }
-            event.frame.data[bit / 8 % bytes] ^= (uint8_t)(1u << (bit % 8));
+            uint64_t end = ndtest_random_chance(&wire->random, 500000) && bytes > 106 ? 106 * 8 : bytes * 8;
+            uint64_t bit = first + ndtest_random_below(&wire->random, end - first);
+
+            event.frame.data[bit / 8] ^= (uint8_t)(1u << (bit % 8));
         }
         event.frame.damaged = true;
     }

@@ -14,7 +14,8 @@ struct ndtest_weather {
     uint32_t drop;
     uint32_t duplicate;
     uint32_t late;      /* delayed by up to late_ns, far beyond completion; a duplicate may be late by itself */
-    uint32_t corrupt;   /* one to three bits flipped anywhere: fewer than CRC32C can miss */
+    uint32_t corrupt;   /* one to three bits flipped: fewer than CRC32C can miss */
+    bool corrupt_ethernet; /* also where only Ethernet's own checksum would tell: its header, ARP */
     uint32_t port_full; /* transmit_begin yields NULL */
     uint64_t latency_ns;
     uint64_t jitter_ns; /* uniform: above the spacing of packets it reorders */

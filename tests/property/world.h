@@ -191,6 +191,7 @@ struct world {
     uint64_t mean_ns;    /* between two actions of software */
     uint32_t lazy;       /* parts per million of runs after which nobody looks at the completions */
     unsigned storm;      /* 0: calm from the start */
+    bool all_static; /* no link-layer address is learnt */
     bool calm;
     bool failed;
     struct op *ops;

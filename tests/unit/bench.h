@@ -38,8 +38,8 @@ static inline void bench_start(struct bench *b, const struct netdam_fw_config *c
 
     unit_start(&b->u, 0, &chosen);
     unit_memory_pattern(&b->u, BENCH_LOCAL - 64, BENCH_LENGTH + 128, 9);
-    b->region = unit_region(&b->u, BENCH_LOCAL, BENCH_LENGTH,
-                            NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE, 0);
+    b->region =
+        unit_region(&b->u, BENCH_LOCAL, BENCH_LENGTH, NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE, 0);
     unit_queue(&b->u, &b->queue, BENCH_RINGS, BENCH_LOG2);
     b->peer = unit_peer(&b->u, family, generation);
 }

@@ -74,7 +74,7 @@ static uint64_t float_result(unsigned operation, unsigned type, uint64_t a, uint
     uint64_t bits = 0;
 
     if (type == NETDAM_TYPE_F32) {
-        /* 53 bits hold any product of two 24-bit mantissas, and twice 24 + 2 make a second rounding of a sum harmless. */
+        /* 53 bits hold any product of two 24-bit mantissas, and 2 * 24 + 2 make a second rounding harmless. */
         uint32_t a32 = (uint32_t)a, b32 = (uint32_t)b, r32;
         float x, y, z;
 
@@ -158,23 +158,23 @@ unsigned reference_edges(unsigned type, uint64_t *values)
         uint64_t unit = UINT64_C(1) << mantissa_bits(type);
         uint64_t one = (inf >> 1) & ~(unit - 1);
         const uint64_t positive[] = {
-            0,                    /* zero */
-            1,                    /* least denormal */
-            unit - 1,             /* greatest denormal */
-            unit,                 /* least normal */
+            0,        /* zero */
+            1,        /* least denormal */
+            unit - 1, /* greatest denormal */
+            unit,     /* least normal */
             unit + 1,
-            one,                  /* 1 */
-            one + 1,              /* the next one */
-            one - 1,              /* the one before */
-            one + unit,           /* 2 */
+            one,                              /* 1 */
+            one + 1,                          /* the next one */
+            one - 1,                          /* the one before */
+            one + unit,                       /* 2 */
             one - mantissa_bits(type) * unit, /* half a unit in the last place of 1, nearly */
             one + (unit >> 1) + 7,
-            inf - 1,              /* greatest finite */
+            inf - 1, /* greatest finite */
             inf - unit,
             inf,
-            inf + 1,              /* signalling NaN */
-            inf | unit >> 1,      /* quiet NaN */
-            all >> 1,             /* NaN, all bits */
+            inf + 1,         /* signalling NaN */
+            inf | unit >> 1, /* quiet NaN */
+            all >> 1,        /* NaN, all bits */
         };
 
         for (unsigned i = 0; i < sizeof(positive) / sizeof(positive[0]); i++) {

@@ -2,6 +2,7 @@
 # Unit tests: one program per module of the firmware, looking inside where the registers do not show enough.
 
 UNIT_NAMES := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+UNIT_HELPERS := $(O)/tests/unit/unit.o $(O)/tests/unit/reference.o
 UNIT_TESTS := $(UNIT_NAMES:%=$(O)/tests/unit/%)
 
 SOURCES += $(wildcard tests/unit/*.c)
@@ -11,7 +12,7 @@ $(O)/tests/unit/%.o: tests/unit/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit \
 	  -DUNIT_GOLDEN='"tests/golden"' -c $< -o $@
 
-$(UNIT_TESTS): %: %.o $(O)/tests/unit/unit.o $(O)/tests/unit/reference.o $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
+$(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
 
 .SECONDARY: $(UNIT_TESTS:%=%.o)

@@ -31,7 +31,8 @@ static void executes_exactly_what_it_should(void **state)
     for (unsigned operation = 0; operation < 256; operation++) {
         for (unsigned type = 0; type < 256; type++) {
             bool defined = netdam_algebra(NETDAM_OP_REDUCE, operation, type) >= 0;
-            bool not_yet = operation == NETDAM_ALU_SUM_SATURATING || type == NETDAM_TYPE_F16 || type == NETDAM_TYPE_BF16;
+            bool not_yet =
+                operation == NETDAM_ALU_SUM_SATURATING || type == NETDAM_TYPE_F16 || type == NETDAM_TYPE_BF16;
 
             assert_int_equal(ndfw_alu_executes(operation, type), defined && !not_yet);
         }
@@ -79,8 +80,8 @@ static void random_values_agree_with_the_reference(void **state)
     (void)state;
     for (unsigned operation = 0; operation < OPERATIONS; operation++) {
         for (unsigned type = 0; type < TYPES; type++) {
-            uint64_t mask = netdam_type_bytes(type) == 8 ? UINT64_MAX
-                                                         : (UINT64_C(1) << 8 * netdam_type_bytes(type)) - 1;
+            uint64_t mask =
+                netdam_type_bytes(type) == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * netdam_type_bytes(type)) - 1;
 
             for (unsigned i = 0; i < 2000 && ndfw_alu_executes(operation, type); i++) {
                 uint64_t a = ndtest_random_next(&random) & mask;
@@ -113,19 +114,19 @@ static void values_that_one_knows(void **state)
         {NETDAM_ALU_MIN, NETDAM_TYPE_U8, 0x80, 0x7f, 0x7f},
         {NETDAM_ALU_MAX, NETDAM_TYPE_I64, UINT64_MAX, 0, 0},
         {NETDAM_ALU_MAX, NETDAM_TYPE_U64, UINT64_MAX, 0, UINT64_MAX},
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x3f800000, 0x40000000, 0x40400000},          /* 1 + 2 = 3 */
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x7f800000, 0xff800000, 0x7fc00000},          /* inf - inf */
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x80000000, 0x80000000, 0x80000000},          /* -0 + -0 */
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x80000000, 0x00000000, 0x00000000},          /* -0 + 0 */
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x00000001, 0x00000001, 0x00000002},          /* denormals are kept */
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x7f7fffff, 0x7f7fffff, 0x7f800000},          /* overflow */
-        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0xffc12345, 0x3f800000, 0x7fc00000},          /* NaN becomes canonical */
-        {NETDAM_ALU_PRODUCT, NETDAM_TYPE_F32, 0x7f800000, 0x00000000, 0x7fc00000},      /* inf * 0 */
-        {NETDAM_ALU_PRODUCT, NETDAM_TYPE_F32, 0x00800000, 0x3f000000, 0x00400000},      /* into the denormals */
-        {NETDAM_ALU_MIN, NETDAM_TYPE_F32, 0x00000000, 0x80000000, 0x80000000},          /* -0 < +0 */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x3f800000, 0x40000000, 0x40400000},     /* 1 + 2 = 3 */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x7f800000, 0xff800000, 0x7fc00000},     /* inf - inf */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x80000000, 0x80000000, 0x80000000},     /* -0 + -0 */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x80000000, 0x00000000, 0x00000000},     /* -0 + 0 */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x00000001, 0x00000001, 0x00000002},     /* denormals are kept */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0x7f7fffff, 0x7f7fffff, 0x7f800000},     /* overflow */
+        {NETDAM_ALU_SUM, NETDAM_TYPE_F32, 0xffc12345, 0x3f800000, 0x7fc00000},     /* NaN becomes canonical */
+        {NETDAM_ALU_PRODUCT, NETDAM_TYPE_F32, 0x7f800000, 0x00000000, 0x7fc00000}, /* inf * 0 */
+        {NETDAM_ALU_PRODUCT, NETDAM_TYPE_F32, 0x00800000, 0x3f000000, 0x00400000}, /* into the denormals */
+        {NETDAM_ALU_MIN, NETDAM_TYPE_F32, 0x00000000, 0x80000000, 0x80000000},     /* -0 < +0 */
         {NETDAM_ALU_MIN, NETDAM_TYPE_F32, 0x80000000, 0x00000000, 0x80000000},
         {NETDAM_ALU_MAX, NETDAM_TYPE_F32, 0x80000000, 0x00000000, 0x00000000},
-        {NETDAM_ALU_MIN, NETDAM_TYPE_F32, 0xff800000, 0x7f800001, 0x7fc00000},          /* NaN wins over -inf */
+        {NETDAM_ALU_MIN, NETDAM_TYPE_F32, 0xff800000, 0x7f800001, 0x7fc00000}, /* NaN wins over -inf */
         {NETDAM_ALU_MAX, NETDAM_TYPE_F64, UINT64_C(0xfff8000000000001), 0, UINT64_C(0x7ff8000000000000)},
         {NETDAM_ALU_MIN, NETDAM_TYPE_F64, UINT64_C(0xfff0000000000000), UINT64_C(0x0000000000000001),
          UINT64_C(0xfff0000000000000)},
@@ -268,8 +269,9 @@ static void every_claim_of_the_algebra_holds_and_what_is_not_claimed_does_not(vo
                     found.not_commuting == ((claim & (int)NETDAM_ALG_COMMUTES) != 0) ||
                     found.not_associative == ((claim & (int)NETDAM_ALG_ASSOCIATES) != 0)) {
                     fail_msg("opcode %#x operation %u type %u claims %d; counterexamples: idempotent %d, commutes %d, "
-                             "associates %d", opcodes[o], named, type, claim, found.not_idempotent,
-                             found.not_commuting, found.not_associative);
+                             "associates %d",
+                             opcodes[o], named, type, claim, found.not_idempotent, found.not_commuting,
+                             found.not_associative);
                 }
             }
         }

@@ -44,17 +44,21 @@ struct row {
     uint64_t value;
 };
 
+/* clang-format off */
 #define FIELD(member) offsetof(struct netdam_fw_config, member), sizeof(((struct netdam_fw_config *)0)->member)
 #define BAD(member, value) {#member, FIELD(member), value}
 #define GOOD(member, value) {NULL, FIELD(member), value}
+/* clang-format on */
 
 static void impossible_values_are_refused_by_the_name_of_the_field(void **state)
 {
+    /* clang-format off */
     static const struct row rows[] = {
         BAD(abi_version, 0), BAD(abi_version, NETDAM_FW_ABI_VERSION + 1),
         BAD(memory, 0),
         BAD(memory_bytes, 0), BAD(memory_bytes, 4095), BAD(memory_bytes, 4097), BAD(memory_bytes, 8),
-        BAD(memory_bytes, UINT64_MAX), BAD(memory_bytes, UINT64_MAX - 4095), BAD(memory_bytes, (UINT64_C(1) << 56) + 4096),
+        BAD(memory_bytes, UINT64_MAX), BAD(memory_bytes, UINT64_MAX - 4095),
+        BAD(memory_bytes, (UINT64_C(1) << 56) + 4096),
         GOOD(memory_bytes, 8192), GOOD(memory_bytes, UINT64_C(1) << 56),
         BAD(mac, 1), BAD(mac, UINT64_C(0xffffffffffff)),
         BAD(ipv4_prefix, 33), BAD(ipv4_prefix, 255), GOOD(ipv4_prefix, 1), GOOD(ipv4_prefix, 32),
@@ -78,6 +82,7 @@ static void impossible_values_are_refused_by_the_name_of_the_field(void **state)
         GOOD(refusal_burst, UINT32_MAX), GOOD(refusal_interval_ns, 1), GOOD(cpu_features, UINT64_MAX),
         GOOD(confirm_idle_ns, 1), GOOD(lane_give_up_ns, 1), GOOD(generation_interval_ns, 1),
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -197,8 +202,11 @@ static void the_smallest_tables_work(void **state)
     unit_start(&u, 0, &config);
     for (unsigned i = 0; i < 3; i++) { /* a round trip through oneself */
         uint64_t args[] = {0x0a000001, 0, 4 | (uint64_t)NETDAM_UDP_PORT << 16}, results[NETDAM_ADMIN_RESULTS];
-        struct netdam_descriptor d = {.opcode = NETDAM_OP_FETCH_ADD, .type = NETDAM_TYPE_U64, .length = 8,
-                                      .remote_key = UNIT_KEY, .u.operand = {5}};
+        struct netdam_descriptor d = {.opcode = NETDAM_OP_FETCH_ADD,
+                                      .type = NETDAM_TYPE_U64,
+                                      .length = 8,
+                                      .remote_key = UNIT_KEY,
+                                      .u.operand = {5}};
         struct ndtest_queue queue;
 
         unit_region(&u, 0x4000, 64, NETDAM_PERMISSION_ALL, UNIT_KEY);
@@ -263,9 +271,12 @@ static void the_same_inputs_give_the_same_outputs(void **state)
         hashes[run] = 0;
         for (unsigned i = 0; i < 2000; i++) {
             uint8_t payload[64];
-            struct unit_request r = {.opcode = (uint8_t)(ndtest_random_below(&random, 2) != 0 ? NETDAM_OP_WRITE : NETDAM_OP_READ),
-                                     .key = UNIT_KEY, .generation = UNIT_GENERATION,
-                                     .number = ndtest_random_below(&random, 300), .payload = payload};
+            struct unit_request r = {
+                .opcode = (uint8_t)(ndtest_random_below(&random, 2) != 0 ? NETDAM_OP_WRITE : NETDAM_OP_READ),
+                .key = UNIT_KEY,
+                .generation = UNIT_GENERATION,
+                .number = ndtest_random_below(&random, 300),
+                .payload = payload};
             struct netdam_descriptor d = {.opcode = NETDAM_OP_WRITE, .length = 8, .user_data = i};
             unsigned action;
 

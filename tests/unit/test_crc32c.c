@@ -4,8 +4,8 @@
 
 #define ROOM 512
 
-static struct ndfw plain;  /* tables */
-static struct ndfw fast;   /* instructions, where the CPU has them */
+static struct ndfw plain; /* tables */
+static struct ndfw fast;  /* instructions, where the CPU has them */
 static bool has_instructions;
 
 static int set_up(void **state)

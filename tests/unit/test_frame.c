@@ -4,8 +4,8 @@
 
 #include "golden.h"
 
-#define REGION2    UINT64_C(0x6b6579012345678a)
-#define LOCAL      UINT64_C(0x20000)
+#define REGION2 UINT64_C(0x6b6579012345678a)
+#define LOCAL   UINT64_C(0x20000)
 
 static struct {
     struct golden_entry entry;
@@ -467,8 +467,8 @@ static void a_flipped_bit_in_the_datagram_is_never_accepted(void **state)
 /* In the whole frame: whatever is executed is what the unharmed frame would have done. */
 static void a_flipped_bit_anywhere_never_changes_what_is_executed(void **state)
 {
-    static const char *const names[] = {"write-request",  "reduce-request",      "fetch-add-request", "cas-request",
-                                        "read-request",   "write-ipv6-request",  "write-odd-request", "echo-request"};
+    static const char *const names[] = {"write-request", "reduce-request",     "fetch-add-request", "cas-request",
+                                        "read-request",  "write-ipv6-request", "write-odd-request", "echo-request"};
     static uint8_t before[0x4000], after[0x4000];
     struct unit u;
     unsigned executed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The specification's lists: values unique and in range, lookups agree with the lists, for every combination there is. */
+/* The specification's lists: values unique and in range, lookups agree, for every combination there is. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -9,12 +9,12 @@ struct entry {
     uint64_t value;
 };
 
-#define ENTRY3(name, value, text)                                  {#name, value},
-#define ENTRY4(name, value, b, text)                               {#name, value},
-#define ENTRY5(name, value, b, c, text)                            {#name, value},
-#define ENTRY_REG(name, offset, bytes, access, reset, text)        {#name, offset},
-#define ENTRY_POSITION(name, text)                                 {#name, NETDAM_COUNTER_##name},
-#define ENTRY_TRACE(name, arguments, text)                         {#name, NETDAM_FW_TRACE_##name},
+#define ENTRY3(name, value, text)                           {#name, value},
+#define ENTRY4(name, value, b, text)                        {#name, value},
+#define ENTRY5(name, value, b, c, text)                     {#name, value},
+#define ENTRY_REG(name, offset, bytes, access, reset, text) {#name, offset},
+#define ENTRY_POSITION(name, text)                          {#name, NETDAM_COUNTER_##name},
+#define ENTRY_TRACE(name, arguments, text)                  {#name, NETDAM_FW_TRACE_##name},
 
 static const struct entry ops[] = {NETDAM_OP_LIST(ENTRY4)};
 static const struct entry alus[] = {NETDAM_ALU_LIST(ENTRY3)};
@@ -101,11 +101,11 @@ static void lookups_say_what_the_lists_say_for_every_byte(void **state)
         unsigned op_flags = 0, bytes = 0, class_of = 0;
         bool alu = false;
 
-#define FIND_OP(name, v, f, text)            op_flags |= value == (v) ? (f) : 0u;
+#define FIND_OP(name, v, f, text) op_flags |= value == (v) ? (f) : 0u;
 #define FIND_TYPE(name, v, b, class_, text)                                                                            \
     bytes |= value == (v) ? (b) : 0u;                                                                                  \
     class_of |= value == (v) ? (unsigned)NETDAM_TYPE_CLASS_##class_ : 0u;
-#define FIND_ALU(name, v, text)              alu |= value == (v);
+#define FIND_ALU(name, v, text) alu |= value == (v);
         NETDAM_OP_LIST(FIND_OP)
         NETDAM_TYPE_LIST(FIND_TYPE)
         NETDAM_ALU_LIST(FIND_ALU)
@@ -189,7 +189,8 @@ static void an_operation_is_defined_for_the_same_types_wherever_it_is_fetched_or
         for (unsigned type = 0; type < ARRAY_SIZE(types); type++) {
             int reduce = netdam_algebra(NETDAM_OP_REDUCE, alu, type);
 
-            assert_int_equal(netdam_algebra(NETDAM_OP_FETCH_OP, alu, type), netdam_algebra(NETDAM_OP_LOAD_REDUCE, alu, type));
+            assert_int_equal(netdam_algebra(NETDAM_OP_FETCH_OP, alu, type),
+                             netdam_algebra(NETDAM_OP_LOAD_REDUCE, alu, type));
             if (alu != NETDAM_ALU_SUM_SATURATING) {
                 assert_int_equal(netdam_algebra(NETDAM_OP_FETCH_OP, alu, type), reduce);
             }
@@ -201,7 +202,7 @@ static void an_operation_is_defined_for_the_same_types_wherever_it_is_fetched_or
 
 static void executed_is_what_the_list_of_this_firmware_says(void **state)
 {
-    static const uint8_t executed[] = {NETDAM_OP_ECHO, NETDAM_OP_CONFIRM,   NETDAM_OP_READ, NETDAM_OP_WRITE,
+    static const uint8_t executed[] = {NETDAM_OP_ECHO,   NETDAM_OP_CONFIRM,   NETDAM_OP_READ, NETDAM_OP_WRITE,
                                        NETDAM_OP_REDUCE, NETDAM_OP_FETCH_ADD, NETDAM_OP_CAS};
 
     (void)state;
@@ -216,7 +217,8 @@ static void executed_is_what_the_list_of_this_firmware_says(void **state)
                 packet.payload_length = op == NETDAM_OP_CAS ? 2 * packet.length : packet.length;
                 for (size_t i = 0; i < ARRAY_SIZE(executed); i++) {
                     want = op == executed[i] && (op != NETDAM_OP_REDUCE || ndfw_alu_executes(alu, type))
-                               ? NETDAM_STATUS_OK : want;
+                               ? NETDAM_STATUS_OK
+                               : want;
                 }
                 if (netdam_op_flags(op) == 0 || (netdam_op_flags(op) & NETDAM_OPF_DEVICE) != 0) {
                     want = NETDAM_STATUS_BAD_OPCODE;
@@ -254,8 +256,7 @@ static void registers_are_aligned_and_do_not_overlap(void **state)
         unsigned offset, bytes;
     } regs[] = {
 #define REG_ROW(name, offset, bytes, access, reset, text) {#name, offset, bytes},
-        NETDAM_REG_LIST(REG_ROW)
-    };
+        NETDAM_REG_LIST(REG_ROW)};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(regs); i++) {

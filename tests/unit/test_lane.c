@@ -56,6 +56,7 @@ struct step {
     enum ndfw_lane_verdict expected;
     uint64_t floor;
 };
+/* clang-format off */
 #define T(generation, number, distance, verdict, floor) {'T', generation, number, distance, verdict, floor},
 #define C(generation, number, verdict, floor)           {'C', generation, number, 0, verdict, floor},
 #define NEW                                             {'N', 0, 0, 0, EXECUTE, 0}, /* everything anew */
@@ -121,6 +122,7 @@ static const struct step steps[] = {
     C(0, 5, STALE, 0) C(ALIEN, 5, STALE, 0) C(G, 5, EXECUTE, 5) T(G, 3, 0, DROP, 5) T(G, 4, 1, DROP, 5)
     T(G, 5, 2, EXECUTE, 5)
 };
+/* clang-format on */
 
 static void verdicts_follow_the_table(void **state)
 {
@@ -140,7 +142,8 @@ static void verdicts_follow_the_table(void **state)
         }
         verdict = step->kind == 'C' ? confirm(&u, UNIT_CONTEXT, step->generation, step->number, &result)
                                     : admit(&u, UNIT_CONTEXT, step->generation, step->number, step->distance, &result);
-        if (verdict != step->expected || (verdict != STALE && verdict != BUSY && step->floor != 0 && result.floor != step->floor)) {
+        if (verdict != step->expected ||
+            (verdict != STALE && verdict != BUSY && step->floor != 0 && result.floor != step->floor)) {
             fail_msg("step %zu (%c %llu distance %u): verdict %d, expected %d; floor %llu, expected %llu", i,
                      step->kind, (unsigned long long)step->number, step->distance, (int)verdict, (int)step->expected,
                      (unsigned long long)result.floor, (unsigned long long)step->floor);

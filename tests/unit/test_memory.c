@@ -80,9 +80,8 @@ static void the_funnel_lets_through_what_lies_in_memory_and_tells(void **state)
         int64_t offset, bytes; /* negative: from the end, or from 2^64 */
         bool inside;
     } rows[] = {
-        {0, 0, true},         {0, 1, true},           {64, 4096, true},
-        {-1, 1, true},        {-1, 0, true},          {-1, 2, false},
-        {-4096, 4096, true},  {-4096, 4097, false},
+        {0, 0, true},  {0, 1, true},   {64, 4096, true},    {-1, 1, true},
+        {-1, 0, true}, {-1, 2, false}, {-4096, 4096, true}, {-4096, 4097, false},
     };
 
     (void)state;
@@ -160,12 +159,12 @@ static void a_region_ends_where_it_ends(void **state)
         const struct range_row *row = &ranges[i];
         uint64_t remote = 1, local = 1;
 
-        assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, row->address, row->bytes, NETDAM_PERMISSION_REMOTE_WRITE,
-                                            &remote),
-                         row->inside ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE);
-        assert_int_equal(ndfw_local_access(u.fw, region, serial, row->address, row->bytes,
-                                           NETDAM_PERMISSION_LOCAL_READ, &local),
-                         row->inside ? NETDAM_STATUS_OK : NETDAM_STATUS_LOCAL_RANGE);
+        assert_int_equal(
+            ndfw_region_access(u.fw, UNIT_KEY, row->address, row->bytes, NETDAM_PERMISSION_REMOTE_WRITE, &remote),
+            row->inside ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE);
+        assert_int_equal(
+            ndfw_local_access(u.fw, region, serial, row->address, row->bytes, NETDAM_PERMISSION_LOCAL_READ, &local),
+            row->inside ? NETDAM_STATUS_OK : NETDAM_STATUS_LOCAL_RANGE);
         if (row->inside) {
             assert_true(remote == BASE + row->address);
             assert_true(local == BASE + row->address);

@@ -432,8 +432,12 @@ static void what_we_send_over_ipv6_has_a_checksum_that_is_never_zero(void **stat
         const uint8_t *sent;
         size_t bytes;
         uint32_t sum = 17;
-        struct unit_request r = {.opcode = NETDAM_OP_ECHO, .family = 6, .number = i, .length = 3,
-                                 .payload_length = 3, .payload = (const uint8_t *)"abc"};
+        struct unit_request r = {.opcode = NETDAM_OP_ECHO,
+                                 .family = 6,
+                                 .number = i,
+                                 .length = 3,
+                                 .payload_length = 3,
+                                 .payload = (const uint8_t *)"abc"};
 
         unit_request(&b.u, &r);
         sent = unit_sent_frame(&b.u, &bytes);

@@ -3,9 +3,9 @@
 #include "bench.h"
 
 #define GENERATION UNIT_GENERATION
-#define LATER      (UNIT_GENERATION + 1)                   /* the same epoch */
+#define LATER      (UNIT_GENERATION + 1) /* the same epoch */
 #define NEW_EPOCH  (UNIT_GENERATION + (UINT64_C(9) << 32))
-#define LAST       (NETDAM_NUMBER_MAX - 1)                 /* the last number of a context */
+#define LAST       (NETDAM_NUMBER_MAX - 1) /* the last number of a context */
 
 static struct bench b; /* one at a time */
 
@@ -241,7 +241,7 @@ static void stale_across_epochs_ends_what_was_sent_as_unknown_and_sends_the_rest
     assert_int_equal(sent.count, 4);
     unit_answer_ok(&b.u, &sent.packet[1], NULL);
     expect_request(&p, NETDAM_OP_WRITE, 4, GENERATION); /* descriptor 3 after all */
-    bench_write(&b, 8, 4);                             /* and this one waits */
+    bench_write(&b, 8, 4);                              /* and this one waits */
     unit_expect_silence(&b.u);
     answer_stale(&sent.packet[2], NEW_EPOCH, 0);
     completion = unit_completion(&b.queue);

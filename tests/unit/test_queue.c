@@ -87,10 +87,8 @@ static void an_impossible_index_stops_the_queue_pair_and_flushes_it(void **state
         int64_t off; /* of the index from the one that is right, entries 8 */
         bool error;
     } rows[] = {
-        {false, 8, false},          {false, 9, true},           {false, -1, true},
-        {false, INT32_MAX, true},   {false, INT32_MIN, true},   {true, 0, false},
-        {true, 1, true},            {true, -8, false},          {true, -9, true},
-        {true, INT32_MIN, true},
+        {false, 8, false}, {false, 9, true}, {false, -1, true}, {false, INT32_MAX, true}, {false, INT32_MIN, true},
+        {true, 0, false},  {true, 1, true},  {true, -8, false}, {true, -9, true},         {true, INT32_MIN, true},
     };
     static const uint32_t firsts[] = {0, 0xfffffffc};
 
@@ -321,9 +319,9 @@ static void every_opcode_that_is_not_executed_is_told_apart_from_nonsense(void *
         }
         bench_do(&b, &d);
         unit_expect_silence(&b.u);
-        unit_expect_completion(&b.queue, opcode, flags == 0 || opcode == NETDAM_OP_CONFIRM
-                                                     ? NETDAM_STATUS_LOCAL_DESCRIPTOR
-                                                     : NETDAM_STATUS_LOCAL_UNSUPPORTED);
+        unit_expect_completion(&b.queue, opcode,
+                               flags == 0 || opcode == NETDAM_OP_CONFIRM ? NETDAM_STATUS_LOCAL_DESCRIPTOR
+                                                                         : NETDAM_STATUS_LOCAL_UNSUPPORTED);
     }
     unit_stop(&b.u);
 }
@@ -530,8 +528,9 @@ static void rings_take_turns(void **state)
     assert_int_equal(most, 16);
     assert_int_equal(least, 16);
     /* Served to the end, nobody is starved on the way. */
-    for (unsigned round = 0; round < 100 && ndtest_queue_taken(&q[0]) + ndtest_queue_taken(&q[1]) +
-         ndtest_queue_taken(&q[2]) < 300; round++) {
+    for (unsigned round = 0;
+         round < 100 && ndtest_queue_taken(&q[0]) + ndtest_queue_taken(&q[1]) + ndtest_queue_taken(&q[2]) < 300;
+         round++) {
         struct bench_packets sent;
 
         bench_collect(&b, &sent);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registers as their list says, doorbells, the page of counters, and every administration command with bad arguments. */
+/* Registers as their list says, doorbells, the page of counters, and administration commands with bad arguments. */
 #include "unit.h"
 
-#define READ(offset, bytes)         u.node.ops->register_read(u.node.state, offset, bytes)
-#define PUT(offset, bytes, value)   u.node.ops->register_write(u.node.state, offset, bytes, value, u.now_ns)
-#define ERRORS()                    unit_counter(&u, NETDAM_COUNTER_REGISTER_ERRORS)
+#define READ(offset, bytes)       u.node.ops->register_read(u.node.state, offset, bytes)
+#define PUT(offset, bytes, value) u.node.ops->register_write(u.node.state, offset, bytes, value, u.now_ns)
+#define ERRORS()                  unit_counter(&u, NETDAM_COUNTER_REGISTER_ERRORS)
 
 static struct unit u;
 
@@ -20,8 +20,7 @@ struct reg {
 #define ACCESS_RW true
 static const struct reg regs[] = {
 #define REG_ROW(name, offset, bytes, access, reset, text) {#name, offset, bytes, ACCESS_##access, reset},
-    NETDAM_REG_LIST(REG_ROW)
-};
+    NETDAM_REG_LIST(REG_ROW)};
 
 static struct netdam_fw_config config_of_registers(void)
 {
@@ -145,8 +144,20 @@ static void every_other_read_is_counted_and_yields_ones(void **state)
     static const struct {
         uint32_t offset;
         unsigned bytes;
-    } odd[] = {{0, 0}, {0, 3}, {0, 5}, {0, 16}, {0x10, 64}, {UINT32_MAX, 4}, {UINT32_MAX - 3, 4}, {0x80000, 4},
-               {NETDAM_BAR0_BYTES, 8}, {0x10000, 8}, {0x10000, 1}, {0x10004, 4}, {0x16000, 4}, {0xf000, 4}};
+    } odd[] = {{0, 0},
+               {0, 3},
+               {0, 5},
+               {0, 16},
+               {0x10, 64},
+               {UINT32_MAX, 4},
+               {UINT32_MAX - 3, 4},
+               {0x80000, 4},
+               {NETDAM_BAR0_BYTES, 8},
+               {0x10000, 8},
+               {0x10000, 1},
+               {0x10004, 4},
+               {0x16000, 4},
+               {0xf000, 4}};
 
     for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
         errors++;
@@ -458,9 +469,9 @@ static void tables_that_are_full_say_so_and_have_room_again(void **state)
     assert_int_equal(ndtest_peer_close(&u.node, 3, u.now_ns), OK);
     assert_int_equal(unit_peer(&u, 4, 0), 3);
     for (unsigned i = 0; i <= 6; i++) {
-        assert_int_equal(ndtest_queue_create(&queue, &u.node, 0x10000 * (1 + i), 4, 0x10000 * (1 + i) + 0x8000, 4, 0,
-                                             u.now_ns),
-                         i < 6 ? OK : NETDAM_ADMIN_STATUS_NO_SPACE);
+        assert_int_equal(
+            ndtest_queue_create(&queue, &u.node, 0x10000 * (1 + i), 4, 0x10000 * (1 + i) + 0x8000, 4, 0, u.now_ns),
+            i < 6 ? OK : NETDAM_ADMIN_STATUS_NO_SPACE);
     }
     queue.id = 2;
     assert_int_equal(ndtest_queue_destroy(&queue, u.now_ns), OK);
@@ -528,10 +539,10 @@ static void opcode_query_tells_for_every_combination(void **state)
                 uint64_t args[] = {op, alu, type}, results[NETDAM_ADMIN_RESULTS];
                 int algebra = netdam_algebra((unsigned)op, (unsigned)alu, (unsigned)type);
                 enum netdam_admin_status status = unit_admin(&u, NETDAM_ADMIN_OPCODE_QUERY, args, 3, results);
-                bool runs = op == NETDAM_OP_REDUCE ? ndfw_alu_executes((unsigned)alu, (unsigned)type)
-                                                   : op == NETDAM_OP_READ || op == NETDAM_OP_WRITE ||
-                                                         op == NETDAM_OP_ECHO || op == NETDAM_OP_CONFIRM ||
-                                                         op == NETDAM_OP_FETCH_ADD || op == NETDAM_OP_CAS;
+                bool runs = op == NETDAM_OP_REDUCE
+                                ? ndfw_alu_executes((unsigned)alu, (unsigned)type)
+                                : op == NETDAM_OP_READ || op == NETDAM_OP_WRITE || op == NETDAM_OP_ECHO ||
+                                      op == NETDAM_OP_CONFIRM || op == NETDAM_OP_FETCH_ADD || op == NETDAM_OP_CAS;
 
                 assert_int_equal(status, algebra >= 0 ? OK : BAD);
                 assert_true(results[0] == (algebra >= 0 && runs));

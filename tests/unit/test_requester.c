@@ -139,8 +139,8 @@ static void atomics_carry_their_operands_and_bring_back_the_old_value(void **sta
         unsigned bytes = netdam_type_bytes(type);
 
         for (unsigned o = 0; o < 2; o++) {
-            struct netdam_descriptor d = bench_atomic(&b, o == 0 ? NETDAM_OP_FETCH_ADD : NETDAM_OP_CAS, type, first,
-                                                      o == 0 ? 0 : second, type);
+            struct netdam_descriptor d =
+                bench_atomic(&b, o == 0 ? NETDAM_OP_FETCH_ADD : NETDAM_OP_CAS, type, first, o == 0 ? 0 : second, type);
             struct netdam_completion completion;
             struct ndtest_packet p;
 
@@ -232,8 +232,8 @@ static void partial_says_how_much_was_applied(void **state)
         bench_collect(&b, &sent);
         assert_int_equal(sent.count, 3);
         for (unsigned i = 0; i < 3; i++) {
-            struct unit_answer refused = {
-                .status = (uint8_t)(i == 0 ? NETDAM_STATUS_BAD_KEY : NETDAM_STATUS_NO_PERMISSION)};
+            struct unit_answer refused = {.status =
+                                              (uint8_t)(i == 0 ? NETDAM_STATUS_BAD_KEY : NETDAM_STATUS_NO_PERMISSION)};
 
             unit_expect_no_completion(&b.queue);
             if ((applied >> i & 1) != 0) {
@@ -244,7 +244,7 @@ static void partial_says_how_much_was_applied(void **state)
         }
         completion = unit_completion(&b.queue);
         /* The first refusal is the one that is told. */
-        assert_int_equal(completion.status, count == 3            ? NETDAM_STATUS_OK
+        assert_int_equal(completion.status, count == 3           ? NETDAM_STATUS_OK
                                             : (applied & 1) == 0 ? NETDAM_STATUS_BAD_KEY
                                                                  : NETDAM_STATUS_NO_PERMISSION);
         assert_int_equal(completion.length, count * 1400);
@@ -312,7 +312,7 @@ static void answers_that_do_not_match_are_ignored(void **state)
 {
     static const struct {
         const char *what;
-        uint8_t opcode;   /* 0: the request's */
+        uint8_t opcode; /* 0: the request's */
         uint8_t status;
         int64_t number;   /* added */
         uint64_t context; /* exclusive or */

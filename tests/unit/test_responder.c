@@ -53,7 +53,9 @@ static struct unit_request make(struct bench *b, unsigned opcode, unsigned opera
         .generation = opcode == ECHO ? 0 : UNIT_GENERATION,
         .number = b->number++,
         .payload = b->payload,
-        .payload_length = opcode == READ || opcode == CONFIRM ? 0 : opcode == CAS ? 2 * length : length,
+        .payload_length = opcode == READ || opcode == CONFIRM ? 0
+                          : opcode == CAS                     ? 2 * length
+                                                              : length,
     };
 
     return request;
@@ -63,10 +65,10 @@ static struct unit_request make(struct bench *b, unsigned opcode, unsigned opera
 static enum netdam_status judge(const struct unit_request *r, uint32_t permissions)
 {
     uint32_t element = netdam_type_bytes(r->type);
-    uint32_t needs = r->opcode == READ      ? NETDAM_PERMISSION_REMOTE_READ
-                     : r->opcode == WRITE   ? NETDAM_PERMISSION_REMOTE_WRITE
-                     : r->opcode == REDUCE  ? NETDAM_PERMISSION_REMOTE_ALU
-                                            : NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
+    uint32_t needs = r->opcode == READ     ? NETDAM_PERMISSION_REMOTE_READ
+                     : r->opcode == WRITE  ? NETDAM_PERMISSION_REMOTE_WRITE
+                     : r->opcode == REDUCE ? NETDAM_PERMISSION_REMOTE_ALU
+                                           : NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
 
     if ((r->opcode == READ || r->opcode == ECHO) && r->length > PAYLOAD) {
         return NETDAM_STATUS_BAD_LENGTH;
@@ -195,8 +197,8 @@ static unsigned addresses(uint32_t length, uint64_t *to)
 
 static void every_opcode_type_length_and_address_edge(void **state)
 {
-    static const uint32_t lengths[] = {0, 1, 2, 3, 4, 7, 8, 9, 16, PAYLOAD - 8, PAYLOAD - 1, PAYLOAD, PAYLOAD + 1,
-                                       PAYLOAD + 8};
+    static const uint32_t lengths[] = {0, 1,  2,           3,           4,       7,           8,
+                                       9, 16, PAYLOAD - 8, PAYLOAD - 1, PAYLOAD, PAYLOAD + 1, PAYLOAD + 8};
     static const uint8_t opcodes[] = {ECHO, READ, WRITE, REDUCE, FETCH_ADD, CAS};
     static struct bench b;
     struct netdam_fw_config config = unit_config(1);
@@ -585,8 +587,8 @@ static void stale_names_the_right_generation_and_echoes_the_wrong_one(void **sta
     (void)state;
     bench_start(&b, NETDAM_PERMISSION_ALL, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(opcodes); i++) {
-        struct unit_request r = make(&b, opcodes[i], 0, opcodes[i] == FETCH_ADD ? NETDAM_TYPE_U64 : 0, 0,
-                                     opcodes[i] == CONFIRM ? 0 : 8);
+        struct unit_request r =
+            make(&b, opcodes[i], 0, opcodes[i] == FETCH_ADD ? NETDAM_TYPE_U64 : 0, 0, opcodes[i] == CONFIRM ? 0 : 8);
         struct ndtest_packet answer;
 
         r.generation = UNIT_GENERATION + (UINT64_C(7) << 32);
@@ -683,8 +685,8 @@ static void answers_go_where_the_request_came_from(void **state)
         r = make(&b, READ, 0, 0, 0, 8);
         r.family = family;
         bytes = unit_request_frame(frame, 0, &r);
-        frame[7] = 0x55;             /* a router's MAC */
-        frame[source + 2] = 9;       /* another network */
+        frame[7] = 0x55;       /* a router's MAC */
+        frame[source + 2] = 9; /* another network */
         unit_put16(frame + ports, 1234);
         ndtest_frame_repair(frame, bytes, false);
         unit_receive(&b.u, frame, bytes);
@@ -735,8 +737,8 @@ static void over_ipv6_answers_are_shorter_by_the_longer_header(void **state)
         r = make(&b, READ, 0, 0, 0, length);
         r.family = 6;
         unit_ask(&b.u, &r, &answer);
-        assert_int_equal(answer.status, length <= netdam_payload_max(1500 - 20) ? NETDAM_STATUS_OK
-                                                                                : NETDAM_STATUS_BAD_LENGTH);
+        assert_int_equal(answer.status,
+                         length <= netdam_payload_max(1500 - 20) ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_LENGTH);
     }
     unit_stop(&b.u);
 }

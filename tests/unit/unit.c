@@ -399,9 +399,8 @@ uint32_t unit_region(struct unit *u, uint64_t base, uint64_t length, uint32_t pe
     uint64_t got;
     uint32_t index;
 
-    assert_int_equal(
-        ndtest_region_create(&u->node, base, length, permissions, key, u->now_ns, &index, &got),
-        NETDAM_ADMIN_STATUS_OK);
+    assert_int_equal(ndtest_region_create(&u->node, base, length, permissions, key, u->now_ns, &index, &got),
+                     NETDAM_ADMIN_STATUS_OK);
     assert_true(key == 0 || got == key);
     return index;
 }
@@ -409,8 +408,8 @@ uint32_t unit_region(struct unit *u, uint64_t base, uint64_t length, uint32_t pe
 uint32_t unit_peer(struct unit *u, unsigned family, uint64_t generation)
 {
     uint64_t other = 1 - u->node.index;
-    uint64_t neighbour[] = {family == 6 ? UINT64_C(0xfd) << 56 : 0x0a000001 + other, family == 6 ? other + 1 : 0, family,
-                            UINT64_C(0x020000000001) + other};
+    uint64_t neighbour[] = {family == 6 ? UINT64_C(0xfd) << 56 : 0x0a000001 + other, family == 6 ? other + 1 : 0,
+                            family, UINT64_C(0x020000000001) + other};
     uint64_t peer[] = {neighbour[0], neighbour[1], family | (uint64_t)NETDAM_UDP_PORT << 16};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 

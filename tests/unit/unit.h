@@ -82,7 +82,7 @@ struct unit_request {
     const uint8_t *payload;
     bool no_crc;
 };
-/* Into UNIT_FRAME_ROOM bytes, from node `from` to node 1 - from. Written from the specification, not by the firmware. */
+/* Into UNIT_FRAME_ROOM bytes, from node `from` to 1 - from. By the specification, not by the firmware. */
 size_t unit_request_frame(uint8_t *frame, unsigned from, const struct unit_request *request);
 /* Receives the request. */
 void unit_request(struct unit *u, const struct unit_request *request);

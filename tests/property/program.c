@@ -425,7 +425,7 @@ static void draw_instruction(struct world *world, struct netdam_descriptor *d)
             d->type = (uint8_t)(1 + draw(world, 8));
         } while (!world->executes[d->type][0]);
         d->u.operand[0] = draw(world, UINT64_MAX);
-        d->u.operand[1] = draw(world, UINT64_MAX);
+        d->u.operand[1] = d->opcode == NETDAM_OP_CAS ? draw(world, UINT64_MAX) : 0;
     }
 }
 
@@ -665,7 +665,7 @@ void program_change_weather(struct world *world)
 {
     struct ndtest_weather *weather = &world->wire.weather;
     bool crc = world->sites[0].node.config.no_payload_crc == 0;
-    uint32_t bad = world->storm == 0 ? 0 : (uint32_t)(chance(world, 15) ? 300000 : 50000) / (chance(world, 50) ? 1 : 4);
+    uint32_t bad = !world->storm ? 0 : (uint32_t)(chance(world, 15) ? 300000 : 50000) / (chance(world, 50) ? 1 : 4);
 
     weather->drop = (uint32_t)draw(world, bad + 1);
     weather->duplicate = (uint32_t)draw(world, bad * 2 + 1);
@@ -758,7 +758,7 @@ void program_action(struct world *world)
         heal(world);
         return;
     }
-    if (world->storm != 0 && ndtest_random_chance(&world->random, 20000)) {
+    if (world->storm && ndtest_random_chance(&world->random, 20000)) {
         disturb(world, site);
     } else {
         post_burst(world, site);

@@ -11,7 +11,7 @@ SOURCES += $(PROPERTY_SOURCES)
 $(O)/tests/property/%.o: tests/property/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) $(NDTEST_INCLUDES) -c $< -o $@
 
-# The libraries are named again by recipe and not by order of inclusion: folders come in alphabetical order.
+# By path: tests/property/rules.mk may come before the variables of other folders.
 $(PROPERTY): $(PROPERTY_OBJECTS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@
 
@@ -20,7 +20,7 @@ $(O)/tests/property/%.t: tests/property/%.sh $(PROPERTY)
 	$(Q)install -m 755 $< $@
 
 CHECKS += $(O)/tests/property/quick.t
-SLOW_TESTS += $(O)/tests/property/million.t $(O)/tests/property/self-test.t
+SLOW_TESTS += $(O)/tests/property/million.t $(O)/tests/property/self-test.t $(O)/tests/property/mutants.t
 
 .PHONY: stress
 stress: $(PROPERTY) ## property test, ten million packets from a new seed (SEED=N repeats)

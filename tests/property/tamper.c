@@ -36,14 +36,6 @@ const struct tamper_kind tamper_kinds[] = {
 };
 const unsigned tamper_count = sizeof(tamper_kinds) / sizeof(tamper_kinds[0]);
 
-#define KEPT_MAX 64
-
-struct kept {
-    uint8_t *data;
-    size_t bytes;
-    unsigned from;
-};
-
 struct tamper {
     struct world *world;
     const char *name;

@@ -42,7 +42,6 @@ struct tally {
     uint64_t exhausted; /* last numbers of a context */
     uint64_t wrapped; /* rings whose index passed 2^32 */
     uint64_t counters[NETDAM_COUNTER_COUNT];
-    uint64_t state_hash;
     char first[400]; /* the first violation, in words */
     bool quiet;
 };
@@ -190,7 +189,7 @@ struct world {
     uint64_t calm_at;    /* packets delivered */
     uint64_t mean_ns;    /* between two actions of software */
     uint32_t lazy;       /* parts per million of runs after which nobody looks at the completions */
-    unsigned storm;      /* 0: calm from the start */
+    bool storm;          /* false: nothing but a perfect wire and requests */
     bool all_static; /* no link-layer address is learnt */
     bool calm;
     bool failed;

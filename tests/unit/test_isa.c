@@ -247,6 +247,30 @@ static void classes_of_status_match_their_ranges(void **state)
                                                    : (value) < 0xc0 ? NETDAM_STATUS_CLASS_LOCAL                        \
                                                                     : NETDAM_STATUS_CLASS_UNCERTAIN);
     NETDAM_STATUS_LIST(STATUS_CLASS)
+    for (unsigned value = 0; value <= 0x200; value++) {
+        unsigned class_of = NETDAM_STATUS_CLASS_NONE;
+
+#define FIND_STATUS(name, v, class_, text)                                                                             \
+    if (value == (v)) {                                                                                                \
+        class_of = NETDAM_STATUS_CLASS_##class_;                                                                       \
+    }
+        NETDAM_STATUS_LIST(FIND_STATUS)
+        assert_int_equal(netdam_status_class_of(value), class_of);
+    }
+}
+
+static void lengths_and_addresses_are_whole_if_they_are_multiples_of_the_element(void **state)
+{
+    static const uint64_t values[] = {0, 1, 2, 3, 4, 6, 7, 8, 12, 16, UINT64_C(1) << 32, UINT64_MAX, UINT64_MAX - 7};
+
+    (void)state;
+    for (unsigned type = 0; type <= UINT8_MAX; type++) {
+        for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+            unsigned bytes = netdam_type_bytes(type);
+
+            assert_int_equal(netdam_is_whole(values[i], type), bytes != 0 && values[i] % bytes == 0);
+        }
+    }
 }
 
 static void registers_are_aligned_and_do_not_overlap(void **state)
@@ -321,6 +345,7 @@ int main(void)
         cmocka_unit_test(an_operation_is_defined_for_the_same_types_wherever_it_is_fetched_or_loaded),
         cmocka_unit_test(executed_is_what_the_list_of_this_firmware_says),
         cmocka_unit_test(classes_of_status_match_their_ranges),
+        cmocka_unit_test(lengths_and_addresses_are_whole_if_they_are_multiples_of_the_element),
         cmocka_unit_test(registers_are_aligned_and_do_not_overlap),
         cmocka_unit_test(payloads_fill_the_mtu_in_whole_elements),
         cmocka_unit_test(big_endian_integers_keep_their_value_and_order),

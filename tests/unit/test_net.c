@@ -55,6 +55,18 @@ static void arp_requests_for_the_own_address_are_answered(void **state)
         unit_expect_silence(&b.u);
     }
     assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_ARP_REQUESTS), 2);
+    /* Asked through a bridge: the answer goes to who asks, not to who passed it on. */
+    arp(frame, everybody, 1, other_mac, other_ip, own_ip);
+    frame[11] = 0x77;
+    unit_receive(&b.u, frame, 42);
+    {
+        size_t bytes;
+        const uint8_t *sent = unit_sent_frame(&b.u, &bytes);
+
+        assert_non_null(sent);
+        assert_memory_equal(sent, other_mac, 6);
+        assert_memory_equal(sent + 32, other_mac, 6);
+    }
     unit_stop(&b.u);
 }
 

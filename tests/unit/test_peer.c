@@ -609,6 +609,79 @@ static void a_lost_packet_is_sent_again_when_later_ones_are_answered(void **stat
     unit_stop(&b.u);
 }
 
+/* Answers one packet; returns how many new ones that let out. */
+static unsigned answer_one(struct bench_packets *queue, unsigned *head)
+{
+    unsigned before = queue->count;
+
+    unit_answer_ok(&b.u, &queue->packet[(*head)++], NULL);
+    while (queue->count < ARRAY_SIZE(queue->packet) && unit_sent(&b.u, &queue->packet[queue->count])) {
+        queue->payload[queue->count] = NULL;
+        queue->count++;
+    }
+    return queue->count - before;
+}
+
+static void the_congestion_window_grows_by_one_per_round_and_halves_on_loss(void **state)
+{
+    static struct bench_packets sent;
+    struct netdam_descriptor d;
+    unsigned head = 0, flying, again = 0;
+    struct ndtest_packet p;
+
+    (void)state;
+    memset(&sent, 0, sizeof(sent));
+    bench_start(&b, NULL, 4, GENERATION);
+    d = bench_descriptor(&b, NETDAM_OP_WRITE, 0, 90 * 1400, 1);
+    unit_post(&b.u, &b.queue, &d);
+    unit_post(&b.u, &b.queue, &d);
+    unit_run(&b.u);
+    while (unit_sent(&b.u, &sent.packet[sent.count])) {
+        sent.count++;
+    }
+    assert_int_equal(sent.count, 32); /* the first burst */
+    for (unsigned i = 1; i < 32; i++) {
+        assert_int_equal(answer_one(&sent, &head), 1);
+    }
+    assert_int_equal(answer_one(&sent, &head), 2); /* a whole window was answered */
+    flying = sent.count - head;
+    assert_int_equal(flying, 33);
+    unit_advance(&b.u, 80 * UNIT_MS);
+    unit_run(&b.u); /* all of them are overdue: that is one loss, and not thirty-three */
+    while (unit_sent(&b.u, &p)) {
+        assert_true((p.flags & NETDAM_FLAG_AGAIN) != 0);
+        again++;
+    }
+    assert_int_equal(again, 33);
+    while (flying > 17) { /* half of 33, which 16 answers make 17: nothing new until less are under way */
+        assert_int_equal(answer_one(&sent, &head), 0);
+        flying--;
+    }
+    assert_int_equal(answer_one(&sent, &head), 1);
+    unit_stop(&b.u);
+}
+
+static void many_losses_leave_a_window_of_four(void **state)
+{
+    struct ndtest_packet p;
+    unsigned count = 0;
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    for (unsigned i = 0; i < 5; i++) { /* five losses, each halves 32 */
+        bench_write(&b, 8, i);
+        unit_run_for(&b.u, 2000 * UNIT_MS);
+        unit_expect_completion(&b.queue, i, NETDAM_STATUS_TIMEOUT);
+    }
+    unit_drop_sent(&b.u);
+    bench_write(&b, 20 * 1400, 9);
+    while (unit_sent(&b.u, &p)) {
+        count += p.opcode == NETDAM_OP_WRITE;
+    }
+    assert_int_equal(count, 4);
+    unit_stop(&b.u);
+}
+
 static void stopping_flushes_everything_and_confirms_once(void **state)
 {
     struct ndtest_packet p;
@@ -650,6 +723,8 @@ int main(void)
         cmocka_unit_test(closing_flushes_confirms_and_frees_the_place),
         cmocka_unit_test(closing_without_anything_to_confirm_frees_the_place_at_once),
         cmocka_unit_test(a_lost_packet_is_sent_again_when_later_ones_are_answered),
+        cmocka_unit_test(the_congestion_window_grows_by_one_per_round_and_halves_on_loss),
+        cmocka_unit_test(many_losses_leave_a_window_of_four),
         cmocka_unit_test(stopping_flushes_everything_and_confirms_once),
     };
 

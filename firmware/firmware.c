@@ -231,18 +231,24 @@ static void drain_loopback(struct ndfw *fw)
     fw->draining = false;
 }
 
+/* Goes round: the place `step` behind `from`, both below `count`. */
+static uint32_t around(uint32_t from, uint32_t step, uint32_t count)
+{
+    return from + step < count ? from + step : from + step - count;
+}
+
 static bool take_descriptors(struct ndfw *fw)
 {
     bool more = false;
 
     for (uint32_t n = 0; n < fw->config.queue_pairs; n++) {
-        uint32_t index = (fw->next_queue + n) % fw->config.queue_pairs;
+        uint32_t index = around(fw->next_queue, n, fw->config.queue_pairs);
 
         if (fw->queues[index].state == NETDAM_QUEUE_STATE_READY) {
             more |= ndfw_queue_take(fw, index, TURN_DESCRIPTORS) == TURN_DESCRIPTORS;
         }
     }
-    fw->next_queue = (fw->next_queue + 1) % fw->config.queue_pairs;
+    fw->next_queue = around(fw->next_queue, 1, fw->config.queue_pairs);
     return more;
 }
 
@@ -250,7 +256,7 @@ static bool take_descriptors(struct ndfw *fw)
 static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
 {
     for (uint32_t n = 0; n < fw->config.peers; n++) {
-        uint32_t index = (fw->next_peer + n) % fw->config.peers;
+        uint32_t index = around(fw->next_peer, n, fw->config.peers);
         struct ndfw_peer *peer = &fw->peers[index];
 
         if (!peer->in_use) {
@@ -262,7 +268,7 @@ static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
             return false;
         }
     }
-    fw->next_peer = (fw->next_peer + 1) % fw->config.peers;
+    fw->next_peer = around(fw->next_peer, 1, fw->config.peers);
     return true;
 }
 

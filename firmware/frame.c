@@ -193,7 +193,7 @@ static bool length_agrees(const struct ndfw_packet *packet)
         return packet->length == element && packet->payload_length == operands * element;
     }
     if ((flags & NETDAM_OPF_PAYLOAD) != 0) {
-        return packet->length == packet->payload_length && packet->length % element == 0;
+        return packet->length == packet->payload_length && netdam_is_whole(packet->length, packet->type);
     }
     if (packet->opcode == NETDAM_OP_CONFIRM && packet->length != 0) {
         return false;

@@ -177,9 +177,9 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
     }
     if (descriptor->immediate != 0 || descriptor->list_count != 0 ||
         ((flags & NETDAM_OPF_ATOMIC) != 0 && (descriptor->length != element || descriptor->local_region != 0)) ||
-        ((flags & NETDAM_OPF_ATOMIC) == 0 && descriptor->u.buffer.reserved != 0) ||
+        (descriptor->opcode != NETDAM_OP_CAS && descriptor->u.operand[1] != 0) ||
         ((flags & NETDAM_OPF_MEMORY) == 0 && (descriptor->remote_key != 0 || descriptor->remote_address != 0)) ||
-        descriptor->length % element != 0) {
+        !netdam_is_whole(descriptor->length, descriptor->type)) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     if (descriptor->peer >= fw->config.peers || !fw->peers[descriptor->peer].in_use ||

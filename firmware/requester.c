@@ -153,18 +153,19 @@ static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequ
         if (number < sequence->floor || flight->state != NDFW_FLIGHT_AGAIN) {
             continue;
         }
+        flight->tries = flight->tries == 0 ? 1 : flight->tries; /* no longer fit for measuring the round trip */
         switch (send_packet(fw, peer, sequence, number, flight, &status)) {
         case SENT_OK:
             ndfw_count(fw, NETDAM_COUNTER_RETRANSMISSIONS, 1);
             flight->state = NDFW_FLIGHT_SENT;
-            flight->tries = flight->tries == 0 ? 1 : flight->tries; /* no longer fit for measuring the round trip */
             sequence->again--;
             start_timer(fw, peer, sequence, flight);
             break;
         case SENT_PORT_FULL:
             return false;
         case SENT_LOCAL_ERROR:
-            ndfw_flight_finish(fw, peer, sequence, number, status, 0);
+            /* What was sent before may have been executed: a modification is not refused any more, but given up. */
+            ndfw_flight_finish(fw, peer, sequence, number, sequence == &peer->lane ? NETDAM_STATUS_FLUSHED : status, 0);
             break;
         }
     }

@@ -145,7 +145,7 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
     if (status != NETDAM_STATUS_OK) {
         return (enum netdam_status)status;
     }
-    if (whole_elements && offset % netdam_type_bytes(packet->type) != 0) {
+    if (whole_elements && !netdam_is_whole(offset, packet->type)) {
         return NETDAM_STATUS_MISALIGNED;
     }
     memory = ndfw_memory(fw, offset, packet->length,

@@ -211,6 +211,14 @@ static inline unsigned netdam_type_bytes(unsigned type)
     }
 }
 
+/* True if `bytes`, a length or an address, is a multiple of the type's size. */
+static inline bool netdam_is_whole(uint64_t bytes, unsigned type)
+{
+    unsigned element = netdam_type_bytes(type);
+
+    return element != 0 && bytes % element == 0;
+}
+
 /* enum netdam_type_class of a type, or 0 if the type is not defined. */
 static inline unsigned netdam_type_class_of(unsigned type)
 {

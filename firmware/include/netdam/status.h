@@ -8,7 +8,7 @@ enum netdam_status_class {
     NETDAM_STATUS_CLASS_SUCCESS,   /* applied exactly once */
     NETDAM_STATUS_CLASS_REFUSED,   /* nothing of that packet was applied at that hop, then or later */
     NETDAM_STATUS_CLASS_RETRY,     /* between nodes only: the requester acts on it, no completion carries it */
-    NETDAM_STATUS_CLASS_LOCAL,     /* refused before anything was sent */
+    NETDAM_STATUS_CLASS_LOCAL,     /* refused here: nothing of that packet was applied anywhere else */
     NETDAM_STATUS_CLASS_UNCERTAIN, /* applied at most once, possibly still later */
     NETDAM_STATUS_CLASS_NONE,      /* not defined */
 };
@@ -43,7 +43,7 @@ enum netdam_status_class {
     X(UNREACHABLE, 0x86, LOCAL, "no link-layer address could be found for the peer")                                   \
     X(TIMEOUT, 0xc0, UNCERTAIN, "no answer within the bounded retries")                                                \
     X(UNKNOWN, 0xc1, UNCERTAIN, "the node lost its lanes; the request may have been applied before that")              \
-    X(FLUSHED, 0xc2, UNCERTAIN, "device reset, queue pair destroyed or peer closed while the request was under way")
+    X(FLUSHED, 0xc2, UNCERTAIN, "device reset, queue pair or region destroyed, or peer closed while the request was under way")
 
 #define NETDAM_STATUS_ENUM(name, value, class_, text) NETDAM_STATUS_##name = (value),
 enum netdam_status { NETDAM_STATUS_LIST(NETDAM_STATUS_ENUM) };

@@ -328,7 +328,8 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
         memcpy(frame + 22, request + 38, 16);
         memcpy(frame + 38, request + 22, 16);
     }
-    payload = status == NETDAM_STATUS_OK && (netdam_op_flags(packet.opcode) & NETDAM_OPF_RETURNS) != 0 ? packet.length : 0;
+    payload =
+        status == NETDAM_STATUS_OK && (netdam_op_flags(packet.opcode) & NETDAM_OPF_RETURNS) != 0 ? packet.length : 0;
     if (status == NETDAM_STATUS_OK && (netdam_op_flags(packet.opcode) & NETDAM_OPF_ATOMIC) != 0) {
         payload = packet.length;
     }
@@ -351,7 +352,8 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     header[33] = packet.operation;
     header[34] = packet.type;
     put(header + 36, packet.length, 4);
-    put(header + 40, packet.generation != 0 && status != NETDAM_STATUS_STALE ? packet.generation : FUZZ_EPOCH << 32 | 2, 8);
+    put(header + 40, packet.generation != 0 && status != NETDAM_STATUS_STALE ? packet.generation : FUZZ_EPOCH << 32 | 2,
+        8);
     put(header + 48, packet.generation, 8);
     put(header + 56, packet.opcode == NETDAM_OP_CONFIRM ? packet.number : packet.number - packet.distance, 6);
     for (uint32_t i = 0; i < payload; i++) {

@@ -13,12 +13,12 @@ enum action {
     POKE_LATER,     /* accesses, offset 2, bytes, values */
     RUN,            /* time exponent, budget 2 */
     SLEEP,
-    PRODUCE,        /* queue, descriptor in short */
-    ANSWER,         /* which, status */
-    CONSUME,        /* queue */
-    QUEUE,          /* queue pair with rings in their usual place */
-    PEER,           /* last byte of the address */
-    REGION,         /* base in KiB, KiB, permissions */
+    PRODUCE, /* queue, descriptor in short */
+    ANSWER,  /* which, status */
+    CONSUME, /* queue */
+    QUEUE,   /* queue pair with rings in their usual place */
+    PEER,    /* last byte of the address */
+    REGION,  /* base in KiB, KiB, permissions */
     ACTION_COUNT,
 };
 
@@ -85,8 +85,9 @@ static void command(struct fuzz_device *device, struct fuzz_input *input)
 
 static void queue_create(struct fuzz_device *device, unsigned which)
 {
-    uint64_t args[NETDAM_ADMIN_ARGS] = {ring_place(which), 3, ring_place(which) + 0x400, 3 + (which >> 6), 0, 0,
-                                        (uint64_t)(which >> 2 & 7) << 16, UINT64_C(0xfffffffa)};
+    uint64_t args[NETDAM_ADMIN_ARGS] = {
+        ring_place(which),   3, ring_place(which) + 0x400, 3 + (which >> 6), 0, 0, (uint64_t)(which >> 2 & 7) << 16,
+        UINT64_C(0xfffffffa)};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     fuzz_admin(device, NETDAM_ADMIN_QUEUE_CREATE, args, results);

@@ -19,12 +19,12 @@ struct ndtest_packet {
     uint32_t payload_bytes;
     uint64_t context;
     uint64_t number;
-    uint32_t length;     /* of the first segment, or the answer's */
-    uint64_t key;        /* REQUEST */
-    uint64_t address;    /* REQUEST */
+    uint32_t length;  /* of the first segment, or the answer's */
+    uint64_t key;     /* REQUEST */
+    uint64_t address; /* REQUEST */
     uint64_t generation;
-    uint64_t echo;       /* RESPONSE */
-    uint64_t floor;      /* RESPONSE */
+    uint64_t echo;  /* RESPONSE */
+    uint64_t floor; /* RESPONSE */
     const uint8_t *payload;
     const uint8_t *header; /* struct netdam_wire_header */
     size_t header_bytes;   /* up to the payload: what header_crc covers */

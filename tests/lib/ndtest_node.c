@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A firmware instance under test, reached through netdam_fw_entry() only; rings and registers as ring.h and regs.h say. */
+/* A firmware instance under test, reached through netdam_fw_entry() only; rings and registers as ring.h and regs.h say.
+ */
 #include "ndtest_node.h"
 
 #include <stdio.h>
@@ -309,8 +310,9 @@ enum netdam_admin_status ndtest_queue_create(struct ndtest_queue *queue, struct 
                                              unsigned sq_log2, uint64_t cq_base, unsigned cq_log2, uint32_t first_index,
                                              uint64_t now_ns)
 {
-    uint64_t args[] = {sq_base, sq_log2, cq_base, cq_log2, 0, 0,
-                       NETDAM_QUEUE_NETDAM | (uint64_t)NETDAM_VECTOR_NONE << 16, first_index};
+    uint64_t args[] = {
+        sq_base,    sq_log2, cq_base, cq_log2, 0, 0, NETDAM_QUEUE_NETDAM | (uint64_t)NETDAM_VECTOR_NONE << 16,
+        first_index};
     uint64_t results[NETDAM_ADMIN_RESULTS];
     enum netdam_admin_status status = ndtest_node_admin(node, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results, now_ns);
 
@@ -345,8 +347,8 @@ bool ndtest_queue_post(struct ndtest_queue *queue, const struct netdam_descripto
                        unsigned *action)
 {
     uint32_t size = UINT32_C(1) << queue->sq_log2;
-    uint32_t consumer = __atomic_load_n(ring_word(queue, queue->sq_base, offsetof(struct netdam_ring, consumer)),
-                                        __ATOMIC_ACQUIRE);
+    uint32_t consumer =
+        __atomic_load_n(ring_word(queue, queue->sq_base, offsetof(struct netdam_ring, consumer)), __ATOMIC_ACQUIRE);
     uint64_t at = queue->sq_base + sizeof(struct netdam_ring) + 64 * (uint64_t)(queue->produced & (size - 1));
 
     *action = 0;

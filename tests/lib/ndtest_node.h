@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A firmware instance under test: state, guarded on-board memory, platform, and software's side of registers and rings. */
+/* A firmware instance under test: state, guarded on-board memory, platform, and software's side of registers and rings.
+ */
 #ifndef NDTEST_NODE_H
 #define NDTEST_NODE_H
 
@@ -21,7 +22,8 @@ struct ndtest_hooks {
     /* The port: as transmit_begin and transmit_end of the platform. NULL: frames vanish. */
     uint8_t *(*transmit_begin)(void *opaque, struct ndtest_node *node, size_t bytes);
     void (*transmit_end)(void *opaque, struct ndtest_node *node, size_t bytes);
-    void (*access)(void *opaque, struct ndtest_node *node, uint64_t offset, uint64_t bytes, enum netdam_fw_access access);
+    void (*access)(void *opaque, struct ndtest_node *node, uint64_t offset, uint64_t bytes,
+                   enum netdam_fw_access access);
     /* NULL: from the node's own seed. */
     void (*entropy)(void *opaque, struct ndtest_node *node, void *buffer, size_t bytes);
     void (*trace)(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t a, uint64_t b,
@@ -38,7 +40,7 @@ struct ndtest_node {
     struct ndtest_hooks hooks;
     void *state;
     size_t state_bytes;
-    uint8_t *memory;       /* config.memory_bytes, guards before and after */
+    uint8_t *memory; /* config.memory_bytes, guards before and after */
     uint8_t *memory_block;
     uint8_t *state_block;
     struct ndtest_random entropy;
@@ -92,8 +94,8 @@ struct ndtest_queue {
     unsigned sq_log2;
     unsigned cq_log2;
     uint32_t id;
-    uint32_t produced;   /* SQ */
-    uint32_t consumed;   /* CQ */
+    uint32_t produced; /* SQ */
+    uint32_t consumed; /* CQ */
     bool open;
 };
 

@@ -181,8 +181,8 @@ static void port_end(void *opaque, struct ndtest_node *node, size_t bytes)
         wire->hooks.transmitted(wire->hooks.opaque, node, data, bytes);
     }
     for (unsigned to = 0; to < wire->node_count; to++) {
-        if (to != node->index &&
-            ((data[0] & 1) != 0 || memcmp(data, wire->nodes[to]->config.mac, sizeof(wire->nodes[to]->config.mac)) == 0)) {
+        if (to != node->index && ((data[0] & 1) != 0 || memcmp(data, wire->nodes[to]->config.mac,
+                                                               sizeof(wire->nodes[to]->config.mac)) == 0)) {
             send_copies(wire, node->index, to, data, bytes);
         }
     }

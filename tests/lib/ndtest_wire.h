@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Virtual time: the event loop that runs nodes, and a wire between them that loses, doubles, delays, reorders, damages. */
+/* Virtual time: the event loop that runs nodes, and a wire between them that loses, doubles, delays, reorders, damages.
+ */
 #ifndef NDTEST_WIRE_H
 #define NDTEST_WIRE_H
 
@@ -13,10 +14,10 @@ struct ndtest_wire;
 struct ndtest_weather {
     uint32_t drop;
     uint32_t duplicate;
-    uint32_t late;      /* delayed by up to late_ns, far beyond completion; a duplicate may be late by itself */
-    uint32_t corrupt;   /* one to three bits flipped: fewer than CRC32C can miss */
+    uint32_t late;         /* delayed by up to late_ns, far beyond completion; a duplicate may be late by itself */
+    uint32_t corrupt;      /* one to three bits flipped: fewer than CRC32C can miss */
     bool corrupt_ethernet; /* also where only Ethernet's own checksum would tell: its header, ARP */
-    uint32_t port_full; /* transmit_begin yields NULL */
+    uint32_t port_full;    /* transmit_begin yields NULL */
     uint64_t latency_ns;
     uint64_t jitter_ns; /* uniform: above the spacing of packets it reorders */
     uint64_t late_ns;

@@ -200,9 +200,10 @@ static void judge_ok(struct world *world, struct site *site, const struct op *op
     } else if (op->d.opcode == NETDAM_OP_READ) {
         world->tally->checks[7]++;
         if (!snapshot_explains(world, op, site->node.memory + op->local_offset, &missing)) {
-            violation(world, 7, "node %u: READ of %u bytes at node %u completed with OK; bytes from %llu on were never "
-                      "there between post and completion", op->node, op->d.length, op->target,
-                      (unsigned long long)missing);
+            violation(world, 7,
+                      "node %u: READ of %u bytes at node %u completed with OK; bytes from %llu on were never "
+                      "there between post and completion",
+                      op->node, op->d.length, op->target, (unsigned long long)missing);
         }
     } else if (op->d.opcode == NETDAM_OP_ECHO) {
         world->tally->checks[7]++;
@@ -220,7 +221,8 @@ static void judge_ok(struct world *world, struct site *site, const struct op *op
     }
 }
 
-static void judge_refusal(struct world *world, const struct op *op, const struct netdam_completion *completion)
+/* Where something was refused, here or there, each packet that was sent has its answer: the count is exact. */
+static void judge_partial(struct world *world, const struct op *op, const struct netdam_completion *completion)
 {
     bool twice;
     bool any;
@@ -229,11 +231,6 @@ static void judge_refusal(struct world *world, const struct op *op, const struct
 
     world->tally->checks[3]++;
     world->tally->partial += partial;
-    if (!refusal_has_cause(world, op)) {
-        violation(world, 3, "node %u: opcode 0x%x to node %u was refused (status 0x%x) without a cause", op->node,
-                  op->d.opcode, op->target, completion->status);
-    }
-    /* Each packet that was sent has its answer, so the count is exact. */
     if (op_modifies(op->d.opcode) && (completion->length != bytes || partial != (bytes != 0))) {
         violation(world, 3, "node %u: opcode 0x%x refused (status 0x%x) names %u bytes%s; %llu were applied", op->node,
                   op->d.opcode, completion->status, completion->length, partial ? ", partial" : "",
@@ -241,17 +238,19 @@ static void judge_refusal(struct world *world, const struct op *op, const struct
     }
 }
 
+static void judge_refusal(struct world *world, const struct op *op, const struct netdam_completion *completion)
+{
+    if (!refusal_has_cause(world, op)) {
+        violation(world, 3, "node %u: opcode 0x%x to node %u was refused (status 0x%x) without a cause", op->node,
+                  op->d.opcode, op->target, completion->status);
+    }
+    judge_partial(world, op, completion);
+}
+
 static void judge_local(struct world *world, const struct op *op, const struct netdam_completion *completion)
 {
-    bool twice;
-    bool any;
-
-    world->tally->checks[3]++;
-    applied_bytes(world, op, &twice, &any);
+    judge_partial(world, op, completion);
     if (completion->status == NETDAM_STATUS_UNREACHABLE) {
-        if (op->sent) {
-            violation(world, 3, "node %u: opcode 0x%x is UNREACHABLE after it was sent", op->node, op->d.opcode);
-        }
         return;
     }
     if (op->local_valid && !op->any_status) {
@@ -331,8 +330,8 @@ void judge_completion(struct world *world, struct site *site, unsigned queue,
     }
     if (completion->opcode != op->d.opcode || completion->queue_pair != site->queues[queue].id ||
         (completion->flags & ~(unsigned)NETDAM_COMPLETION_PARTIAL) != 0 || completion->hop != 0) {
-        violation(world, 1, "node %u: completion names opcode 0x%x, queue pair %u, flags 0x%x, hop %u", site->node.index,
-                  completion->opcode, completion->queue_pair, completion->flags, completion->hop);
+        violation(world, 1, "node %u: completion names opcode 0x%x, queue pair %u, flags 0x%x, hop %u",
+                  site->node.index, completion->opcode, completion->queue_pair, completion->flags, completion->hop);
     }
     switch (class_of_status) {
     case NETDAM_STATUS_CLASS_SUCCESS:

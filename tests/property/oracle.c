@@ -18,6 +18,7 @@ void violation(struct world *world, unsigned invariant, const char *format, ...)
         used = (size_t)snprintf(tally->first, sizeof(tally->first), "invariant %u, at %llu ns: ", invariant,
                                 (unsigned long long)world->wire.now_ns);
         va_start(args, format);
+        /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, one line above */
         vsnprintf(tally->first + used, sizeof(tally->first) - used, format, args);
         va_end(args);
         if (!tally->quiet) {
@@ -154,9 +155,11 @@ void oracle_access(void *opaque, struct ndtest_node *node, uint64_t offset, uint
     if (access_to_buffer(world, site, offset, bytes, access) || access_to_witness(offset, bytes)) {
         return;
     }
-    violation(world, 4, "node %u accesses (%s) offset %llu, %llu bytes: no ring, no buffer under way, no permitted "
-              "range of the request%s", node->index, reads ? "read" : "write", (unsigned long long)offset,
-              (unsigned long long)bytes, site->packet_valid ? "" : " (no request)");
+    violation(world, 4,
+              "node %u accesses (%s) offset %llu, %llu bytes: no ring, no buffer under way, no permitted "
+              "range of the request%s",
+              node->index, reads ? "read" : "write", (unsigned long long)offset, (unsigned long long)bytes,
+              site->packet_valid ? "" : " (no request)");
 }
 
 /* PROPERTY_TRACE=1: what the firmware tells, for whoever follows a replay. */
@@ -181,7 +184,8 @@ static bool piece_matches(const struct site *site, const struct op *op, const st
     uint64_t at = packet->address - op->d.remote_address;
 
     if (op->d.opcode != packet->opcode || op->d.operation != packet->operation || op->d.type != packet->type ||
-        op->d.remote_key != packet->key || !within(packet->address, packet->length, op->d.remote_address, op->d.length)) {
+        op->d.remote_key != packet->key ||
+        !within(packet->address, packet->length, op->d.remote_address, op->d.length)) {
         return false;
     }
     /* Split as PAYLOAD_MAX says. */
@@ -265,8 +269,10 @@ static void sent_request(struct world *world, struct site *site, const struct nd
             }
         }
         if (found == NONE) {
-            violation(world, 2, "node %u sends opcode 0x%x to key %llx address %llu length %u, which no descriptor "
-                      "under way asked for", site->node.index, packet->opcode, (unsigned long long)packet->key,
+            violation(world, 2,
+                      "node %u sends opcode 0x%x to key %llx address %llu length %u, which no descriptor "
+                      "under way asked for",
+                      site->node.index, packet->opcode, (unsigned long long)packet->key,
                       (unsigned long long)packet->address, packet->length);
             return;
         }
@@ -331,8 +337,8 @@ static void sent_response(struct world *world, struct site *site, const struct n
         piece->refused = true;
         if (piece->applied) {
             violation(world, piece->applied_incarnation == world->wire.incarnation[site->node.index] ? 3 : 9,
-                      "node %u refuses (status 0x%x) number %llu, which it has applied",
-                      site->node.index, packet->status, (unsigned long long)packet->number);
+                      "node %u refuses (status 0x%x) number %llu, which it has applied", site->node.index,
+                      packet->status, (unsigned long long)packet->number);
         }
     }
 }
@@ -440,8 +446,10 @@ static void applied(struct world *world, struct site *site, const struct ndtest_
     }
     op = &world->ops[piece->op];
     if (!request_range(site, &base, &length, &modifies)) {
-        violation(world, 4, "node %u executed opcode 0x%x on key %llx address %llu length %u: no such region, range or "
-                  "permission", site->node.index, packet->opcode, (unsigned long long)packet->key,
+        violation(world, 4,
+                  "node %u executed opcode 0x%x on key %llx address %llu length %u: no such region, range or "
+                  "permission",
+                  site->node.index, packet->opcode, (unsigned long long)packet->key,
                   (unsigned long long)packet->address, packet->length);
         return;
     }
@@ -457,8 +465,7 @@ static void applied(struct world *world, struct site *site, const struct ndtest_
     } else if (piece->applied) {
         violation(world, 2, "node %u executed number %llu of context %llx twice", site->node.index,
                   (unsigned long long)packet->number, (unsigned long long)packet->context);
-    } else if (piece->refused ||
-               (op->state == OP_COMPLETE && status_class(op->status) == NETDAM_STATUS_CLASS_REFUSED)) {
+    } else if (piece->refused || (op->state == OP_COMPLETE && status_refuses(op->status))) {
         violation(world, 3, "node %u executed number %llu of context %llx after its refusal", site->node.index,
                   (unsigned long long)packet->number, (unsigned long long)packet->context);
     }
@@ -513,9 +520,10 @@ static void hook_after_receive(void *opaque, struct ndtest_node *node, const str
             }
             if (!within(base, length, WITNESS_BASE, 8 * WITNESS_CELLS) &&
                 memcmp(site->shadow + base, node->memory + base, length) != 0) {
-                violation(world, executed != 0 ? 2 : 5, "memory of node %u is not what its requests have made of it: "
-                          "offset %llu, %llu bytes, after opcode 0x%x, number %llu (%s)", node->index,
-                          (unsigned long long)base, (unsigned long long)length, packet->opcode,
+                violation(world, executed != 0 ? 2 : 5,
+                          "memory of node %u is not what its requests have made of it: "
+                          "offset %llu, %llu bytes, after opcode 0x%x, number %llu (%s)",
+                          node->index, (unsigned long long)base, (unsigned long long)length, packet->opcode,
                           (unsigned long long)packet->number, executed != 0 ? "executed" : "not executed");
                 oracle_accept_memory(site, base, length);
             }
@@ -679,9 +687,10 @@ void oracle_compare(struct world *world, struct site *site)
             if (site->shadow[i] != site->node.memory[i] && !may_differ(world, site, i)) {
                 bool buffer = i >= site->slot_base && i < site->slot_base + (uint64_t)SITE_SLOTS * world->slot_bytes;
 
-                violation(world, buffer ? 6 : 4, "node %u, offset %llu (%s): 0x%02x instead of 0x%02x", site->node.index,
-                          (unsigned long long)i, buffer ? "a buffer in no use" : "outside every buffer",
-                          site->node.memory[i], site->shadow[i]);
+                violation(world, buffer ? 6 : 4, "node %u, offset %llu (%s): 0x%02x instead of 0x%02x",
+                          site->node.index, (unsigned long long)i,
+                          buffer ? "a buffer in no use" : "outside every buffer", site->node.memory[i],
+                          site->shadow[i]);
                 return;
             }
         }

@@ -2,8 +2,8 @@
 /* What software does in the property test: random requests, and everything that can be done to them meanwhile. */
 #include "world.h"
 
-#define LOCAL_BOTH (NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE)
-#define QUEUE_BYTES  8192u
+#define LOCAL_BOTH  (NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE)
+#define QUEUE_BYTES 8192u
 
 static uint64_t draw(struct world *world, uint64_t limit)
 {
@@ -67,7 +67,9 @@ static void region_create(struct world *world, struct site *site, unsigned slot,
     keep_key |= slot == WITNESS_REGION;
     region->permissions = permissions;
     status = ndtest_region_create(&site->node, region->base, region->length, permissions,
-                                  keep_key && old_key != 0 ? old_key : chance(world, 50) ? 0 : draw(world, UINT64_MAX),
+                                  keep_key && old_key != 0 ? old_key
+                                  : chance(world, 50)      ? 0
+                                                           : draw(world, UINT64_MAX),
                                   now(world), &region->index, &region->key);
     if (status != NETDAM_ADMIN_STATUS_OK) {
         violation(world, 1, "node %u: REGION_CREATE says %d", site->node.index, (int)status);
@@ -112,6 +114,7 @@ static void region_destroy(struct world *world, struct site *site, unsigned slot
         if (op->d.local_region == region->index && !op_atomic(op->d.opcode)) {
             op->any_status = true;
             op->local_dead = true;
+            op->flush_due = true;
         }
     }
     any_status_for_key(world, region->key);
@@ -245,7 +248,8 @@ static void peer_open(struct world *world, struct site *site, unsigned slot)
         peer->family = 4;
         status = ndtest_peer_open(&site->node, &world->sites[target].node, 4, now(world), &peer->handle);
     }
-    peer->split = netdam_payload_max(site->node.config.mtu - (peer->family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0));
+    peer->split =
+        netdam_payload_max(site->node.config.mtu - (peer->family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0));
     peer->open = status == NETDAM_ADMIN_STATUS_OK;
     /* A closed peer may keep its place until the node has confirmed its end. */
     if (!peer->open && status != NETDAM_ADMIN_STATUS_NO_SPACE) {
@@ -385,10 +389,11 @@ static bool ambiguous(struct world *world, struct site *site, const struct netda
         if (o->opcode != d->opcode || o->remote_key != d->remote_key) {
             continue;
         }
-        if (op_atomic(d->opcode) ? o->remote_address == d->remote_address && o->type == d->type
-                                 : op_modifies(d->opcode) && (tail < 8 || o->length % world->ops[site->outstanding[i]].split < 8) &&
-                                       o->remote_address + o->length == d->remote_address + d->length) {
-            uint64_t mask = (UINT64_C(1) << (8 * (netdam_type_bytes(d->type) & 7))) - 1;
+        if (op_atomic(d->opcode)
+                ? o->remote_address == d->remote_address && o->type == d->type
+                : op_modifies(d->opcode) && (tail < 8 || o->length % world->ops[site->outstanding[i]].split < 8) &&
+                      o->remote_address + o->length == d->remote_address + d->length) {
+            uint64_t mask = (UINT64_C(1) << (8 * (element_bytes(d->type) & 7))) - 1;
 
             mask = mask == 0 ? UINT64_MAX : mask;
             if (!op_atomic(d->opcode) || ((o->u.operand[0] ^ d->u.operand[0]) & mask) == 0) {
@@ -445,7 +450,7 @@ static uint32_t free_slot(struct world *world, struct site *site)
 static bool draw_buffer(struct world *world, struct site *site, struct op *op, bool wild)
 {
     const struct region *region;
-    uint32_t need = op->d.opcode == NETDAM_OP_READ ? NETDAM_PERMISSION_LOCAL_WRITE
+    uint32_t need = op->d.opcode == NETDAM_OP_READ   ? NETDAM_PERMISSION_LOCAL_WRITE
                     : op->d.opcode == NETDAM_OP_ECHO ? LOCAL_BOTH
                                                      : NETDAM_PERMISSION_LOCAL_READ;
     uint32_t slot = free_slot(world, site);
@@ -469,8 +474,8 @@ static bool draw_buffer(struct world *world, struct site *site, struct op *op, b
         if (chance(world, 50)) {
             op->d.local_region = 77 + (uint32_t)draw(world, 1000000);
         } else {
-            op->d.u.buffer.local_address = chance(world, 50) ? UINT64_MAX - draw(world, 64)
-                                                             : region->length - op->d.length + 1 + draw(world, 100);
+            op->d.u.buffer.local_address =
+                chance(world, 50) ? UINT64_MAX - draw(world, 64) : region->length - op->d.length + 1 + draw(world, 100);
         }
         op->slot = NONE;
         return true;
@@ -482,12 +487,11 @@ static bool draw_buffer(struct world *world, struct site *site, struct op *op, b
 static void check_remote(struct world *world, struct op *op)
 {
     const struct region *region = region_by_key(&world->sites[op->target], op->d.remote_key);
-    uint32_t need = op->d.opcode == NETDAM_OP_READ    ? NETDAM_PERMISSION_REMOTE_READ
-                    : op->d.opcode == NETDAM_OP_WRITE ? NETDAM_PERMISSION_REMOTE_WRITE
-                    : op->d.opcode == NETDAM_OP_REDUCE
-                        ? NETDAM_PERMISSION_REMOTE_ALU
-                        : NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
-    unsigned size = netdam_type_bytes(op->d.type);
+    uint32_t need = op->d.opcode == NETDAM_OP_READ     ? NETDAM_PERMISSION_REMOTE_READ
+                    : op->d.opcode == NETDAM_OP_WRITE  ? NETDAM_PERMISSION_REMOTE_WRITE
+                    : op->d.opcode == NETDAM_OP_REDUCE ? NETDAM_PERMISSION_REMOTE_ALU
+                                                       : NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
+    unsigned size = element_bytes(op->d.type);
 
     if (op->d.opcode == NETDAM_OP_ECHO) {
         op->remote_valid = true;
@@ -513,7 +517,8 @@ static void give_bit_back(struct world *world, const struct op *op)
     }
 }
 
-static bool post_one(struct world *world, struct site *site, unsigned queue, const struct peer *peer, enum post_mood mood)
+static bool post_one(struct world *world, struct site *site, unsigned queue, const struct peer *peer,
+                     enum post_mood mood)
 {
     struct op op = {.node = (uint8_t)site->node.index, .queue = (uint8_t)queue, .slot = NONE, .first_piece = NONE};
     struct site *target = &world->sites[peer->target];
@@ -532,9 +537,9 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     op.d.peer = peer->handle;
     op.target = peer->target;
     op.split = peer->split;
-    op.d.length = op_atomic(op.d.opcode) ? netdam_type_bytes(op.d.type) : (uint32_t)draw_length(world);
+    op.d.length = op_atomic(op.d.opcode) ? element_bytes(op.d.type) : (uint32_t)draw_length(world);
     if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 20))) {
-        op.d.length -= op.d.length % netdam_type_bytes(op.d.type);
+        op.d.length -= op.d.length % element_bytes(op.d.type);
     }
     if (op.witness) {
         op.d.u.operand[1] = 0;
@@ -546,7 +551,7 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
         op.d.remote_key = region->key;
         op.d.remote_address = draw_address(world, region->length, op.d.length);
         if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 40))) {
-            op.d.remote_address -= op.d.remote_address % netdam_type_bytes(op.d.type);
+            op.d.remote_address -= op.d.remote_address % element_bytes(op.d.type);
         }
         if (wild && chance(world, 30)) {
             op.d.remote_key = draw(world, UINT64_MAX);
@@ -563,7 +568,7 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
         give_bit_back(world, &op);
         return false;
     }
-    if (op.d.length % netdam_type_bytes(op.d.type) != 0) {
+    if (op.d.length % element_bytes(op.d.type) != 0) {
         op.any_status = true; /* the device may refuse it as well as the node */
     }
     if (!op.witness && ambiguous(world, site, &op.d, op.split)) {
@@ -583,8 +588,8 @@ static bool post_one(struct world *world, struct site *site, unsigned queue, con
     }
     if (op.d.opcode == NETDAM_OP_CAS && !op.witness && chance(world, 60) && op.remote_valid) {
         /* Half of the compares should hold. */
-        op.d.u.operand[0] = reference_load(target->shadow + region->base + op.d.remote_address,
-                                           netdam_type_bytes(op.d.type));
+        op.d.u.operand[0] =
+            reference_load(target->shadow + region->base + op.d.remote_address, element_bytes(op.d.type));
         if (ambiguous(world, site, &op.d, op.split)) {
             op.d.u.operand[0] = ~op.d.u.operand[0];
             if (ambiguous(world, site, &op.d, op.split)) {
@@ -720,7 +725,8 @@ static void disturb(struct world *world, struct site *site)
     }
 }
 
-/* Room in a completion ring is no event for the device: software that has made some, and has descriptors waiting, rings. */
+/* Room in a completion ring is no event for the device: software that has made some, and has descriptors waiting,
+ * rings. */
 static void ring_if_waiting(struct world *world, struct site *site)
 {
     for (unsigned i = 0; i < SITE_QUEUES; i++) {
@@ -731,7 +737,8 @@ static void ring_if_waiting(struct world *world, struct site *site)
             continue;
         }
         doorbell = NETDAM_PAGE_DOORBELLS + queue->id * NETDAM_PAGE_BYTES;
-        if ((site->node.ops->register_write(site->node.state, doorbell, 4, 1, now(world)) & NETDAM_FW_ACTION_RUN) != 0) {
+        if ((site->node.ops->register_write(site->node.state, doorbell, 4, 1, now(world)) & NETDAM_FW_ACTION_RUN) !=
+            0) {
             ndtest_wire_wake(&world->wire, site->node.index);
         }
     }

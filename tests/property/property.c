@@ -38,13 +38,12 @@ static void result(bool passed, const char *text)
 
 static void print_tally(const struct tally *tally)
 {
-    printf("# %llu packets delivered (%llu damaged), %llu requests, %llu packets applied, %llu late copies without "
-           "effect, %llu resets, %llu partial, %llu ring indices wrapped, %llu contexts used up\n",
-           (unsigned long long)tally->delivered, (unsigned long long)tally->damaged,
-           (unsigned long long)tally->operations, (unsigned long long)tally->applied,
-           (unsigned long long)tally->late_refused, (unsigned long long)tally->resets,
-           (unsigned long long)tally->partial, (unsigned long long)tally->wrapped,
-           (unsigned long long)tally->exhausted);
+    printf(
+        "# %llu packets delivered (%llu damaged), %llu requests, %llu packets applied, %llu late copies without "
+        "effect, %llu resets, %llu partial, %llu ring indices wrapped, %llu contexts used up\n",
+        (unsigned long long)tally->delivered, (unsigned long long)tally->damaged, (unsigned long long)tally->operations,
+        (unsigned long long)tally->applied, (unsigned long long)tally->late_refused, (unsigned long long)tally->resets,
+        (unsigned long long)tally->partial, (unsigned long long)tally->wrapped, (unsigned long long)tally->exhausted);
     printf("# completions:");
 #define PRINT_STATUS(name, value, class_, text)                                                                        \
     if (tally->statuses[value] != 0) {                                                                                 \
@@ -65,8 +64,7 @@ static void print_tally(const struct tally *tally)
 /* Runs one scenario, twice if `repeat`. */
 static bool run(uint64_t seed, const struct options *options, struct tally *tally, bool repeat)
 {
-    struct scenario_options scenario = {
-        .seed = seed, .packets = options->scenario_packets, .tamper = options->tamper};
+    struct scenario_options scenario = {.seed = seed, .packets = options->scenario_packets, .tamper = options->tamper};
     uint64_t first = 0;
     uint64_t second = 0;
     bool passed = scenario_run(&scenario, tally, &first);
@@ -88,19 +86,19 @@ static bool run(uint64_t seed, const struct options *options, struct tally *tall
 static void require_coverage(const struct tally *tally)
 {
     static const uint8_t statuses[] = {
-        NETDAM_STATUS_OK,           NETDAM_STATUS_BAD_KEY,          NETDAM_STATUS_BAD_RANGE,
-        NETDAM_STATUS_NO_PERMISSION, NETDAM_STATUS_MISALIGNED,      NETDAM_STATUS_LOCAL_REGION,
-        NETDAM_STATUS_LOCAL_RANGE,  NETDAM_STATUS_LOCAL_PERMISSION, NETDAM_STATUS_LOCAL_PEER,
-        NETDAM_STATUS_TIMEOUT,      NETDAM_STATUS_UNKNOWN,          NETDAM_STATUS_FLUSHED,
+        NETDAM_STATUS_OK,         NETDAM_STATUS_BAD_KEY,      NETDAM_STATUS_BAD_RANGE,   NETDAM_STATUS_NO_PERMISSION,
+        NETDAM_STATUS_MISALIGNED, NETDAM_STATUS_LOCAL_REGION, NETDAM_STATUS_LOCAL_RANGE, NETDAM_STATUS_LOCAL_PERMISSION,
+        NETDAM_STATUS_LOCAL_PEER, NETDAM_STATUS_TIMEOUT,      NETDAM_STATUS_UNKNOWN,     NETDAM_STATUS_FLUSHED,
     };
     static const uint8_t counters[] = {
-        NETDAM_COUNTER_RX_HEADER_CRC,     NETDAM_COUNTER_RX_PAYLOAD_CRC,       NETDAM_COUNTER_REQUESTS_REPEATED,
-        NETDAM_COUNTER_REQUESTS_REFUSED,  NETDAM_COUNTER_REQUESTS_BELOW_FLOOR, NETDAM_COUNTER_REQUESTS_STALE,
-        NETDAM_COUNTER_REQUESTS_BUSY,     NETDAM_COUNTER_ANSWERS_LIMITED,      NETDAM_COUNTER_ANSWERS_DROPPED,
-        NETDAM_COUNTER_RETRANSMISSIONS,   NETDAM_COUNTER_RESPONSES_UNMATCHED,  NETDAM_COUNTER_LANES_FORGOTTEN,
-        NETDAM_COUNTER_LANES_GIVEN_UP,    NETDAM_COUNTER_RING_ERRORS,
+        NETDAM_COUNTER_RX_HEADER_CRC,    NETDAM_COUNTER_RX_PAYLOAD_CRC,       NETDAM_COUNTER_REQUESTS_REPEATED,
+        NETDAM_COUNTER_REQUESTS_REFUSED, NETDAM_COUNTER_REQUESTS_BELOW_FLOOR, NETDAM_COUNTER_REQUESTS_STALE,
+        NETDAM_COUNTER_REQUESTS_BUSY,    NETDAM_COUNTER_ANSWERS_LIMITED,      NETDAM_COUNTER_ANSWERS_DROPPED,
+        NETDAM_COUNTER_RETRANSMISSIONS,  NETDAM_COUNTER_RESPONSES_UNMATCHED,  NETDAM_COUNTER_LANES_FORGOTTEN,
+        NETDAM_COUNTER_LANES_GIVEN_UP,   NETDAM_COUNTER_RING_ERRORS,
     };
-    bool all = tally->partial != 0 && tally->wrapped != 0 && tally->exhausted != 0 && tally->late_refused != 0 && tally->resets != 0;
+    bool all = tally->partial != 0 && tally->wrapped != 0 && tally->exhausted != 0 && tally->late_refused != 0 &&
+               tally->resets != 0;
 
     for (size_t i = 0; i < sizeof(statuses); i++) {
         if (tally->statuses[statuses[i]] == 0) {

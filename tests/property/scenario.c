@@ -221,16 +221,16 @@ static void demand_all_complete(struct world *world)
         if (site->outstanding_count != 0) {
             const struct op *op = &world->ops[site->outstanding[0]];
 
-            violation(world, 1, "node %u: opcode 0x%x to node %u, %u bytes, posted at %llu, %s, is never completed",
-                      i, op->d.opcode, op->target, op->d.length, (unsigned long long)op->posted_ns,
+            violation(world, 1, "node %u: opcode 0x%x to node %u, %u bytes, posted at %llu, %s, is never completed", i,
+                      op->d.opcode, op->target, op->d.length, (unsigned long long)op->posted_ns,
                       op->state == OP_TAKEN ? "taken" : "not even taken");
         }
     }
 }
 
 /*
- * Progress: over a perfect wire, one requester at a time, everything ends well. What it had sent under an epoch that the
- * node has left since may be UNKNOWN; then it knows the new one.
+ * Progress: over a perfect wire, one requester at a time, everything ends well. What it had sent under an epoch that
+ * the node has left since may be UNKNOWN; then it knows the new one.
  */
 static void calm_exchange(struct world *world, struct site *site, const struct peer *peer)
 {

@@ -219,8 +219,8 @@ void tamper_before_receive(struct tamper *tamper, const struct ndtest_frame *fra
         strike_late(tamper);
     }
     if (is(tamper, "fixed-up-damage") && strikes(tamper) &&
-        ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &packet) &&
-        packet.kind == NETDAM_KIND_REQUEST && packet.opcode == NETDAM_OP_WRITE && packet.payload_bytes != 0) {
+        ndtest_packet_read(frame->data, frame->bytes, NETDAM_UDP_PORT, &packet) && packet.kind == NETDAM_KIND_REQUEST &&
+        packet.opcode == NETDAM_OP_WRITE && packet.payload_bytes != 0) {
         frame->data[packet.payload - frame->data] ^= 1;
         ndtest_frame_repair(frame->data, frame->bytes, false);
     }

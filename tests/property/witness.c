@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A second oracle that looks at nothing but completions and final memory: counters in which every FETCH_ADD has a bit of
- * its own, so that each value names the set of additions before it. The shadow does not know these cells; requests of a
- * node to itself, which no wire shows, are judged by them alone.
+ * A second oracle that looks at nothing but completions and final memory: counters in which every FETCH_ADD has a bit
+ * of its own, so that each value names the set of additions before it. The shadow does not know these cells; requests
+ * of a node to itself, which no wire shows, are judged by them alone.
  */
 #include "world.h"
 
@@ -44,13 +44,15 @@ void witness_judge(struct world *world, const struct op *op, uint32_t index)
 {
     struct site *target = &world->sites[op->target];
     struct witness_cell *cell = &target->witness[op->d.remote_address / 8];
-    bool refused = status_class(op->status) == NETDAM_STATUS_CLASS_REFUSED;
+    bool refused = status_refuses(op->status);
     uint64_t set = op->observed;
 
     world->tally->checks[7]++;
     if (op->status == NETDAM_STATUS_OK && ((set & ~all_bits(cell)) != 0 || (set & bit_of(op)) != 0)) {
-        violation(world, 2, "node %u: FETCH_ADD of bit %llx at node %u found %llx: something was added twice, or never "
-                  "asked for", op->node, (unsigned long long)bit_of(op), op->target, (unsigned long long)set);
+        violation(world, 2,
+                  "node %u: FETCH_ADD of bit %llx at node %u found %llx: something was added twice, or never "
+                  "asked for",
+                  op->node, (unsigned long long)bit_of(op), op->target, (unsigned long long)set);
         return;
     }
     for (unsigned i = 0; i < cell->used; i++) {
@@ -60,8 +62,7 @@ void witness_judge(struct world *world, const struct op *op, uint32_t index)
         if (cell->op[i] == index || other->state != OP_COMPLETE) {
             continue;
         }
-        if (op->status == NETDAM_STATUS_OK && status_class(other->status) == NETDAM_STATUS_CLASS_REFUSED &&
-            (set & bit_of(other)) != 0) {
+        if (op->status == NETDAM_STATUS_OK && status_refuses(other->status) && (set & bit_of(other)) != 0) {
             violation(world, 3, "node %u: an addition that was refused is seen", op->node);
         }
         if (other->status != NETDAM_STATUS_OK) {
@@ -71,8 +72,8 @@ void witness_judge(struct world *world, const struct op *op, uint32_t index)
             violation(world, 3, "node %u: an addition that was seen is refused", op->node);
         }
         if (op->status == NETDAM_STATUS_OK && other->completed_at <= index && (set & after) != after) {
-            violation(world, 7, "node %u: FETCH_ADD at node %u found %llx, posted after another had left %llx", op->node,
-                      op->target, (unsigned long long)set, (unsigned long long)after);
+            violation(world, 7, "node %u: FETCH_ADD at node %u found %llx, posted after another had left %llx",
+                      op->node, op->target, (unsigned long long)set, (unsigned long long)after);
         }
         if (op->status == NETDAM_STATUS_OK && (set & other->observed) != set &&
             (set & other->observed) != other->observed) {
@@ -104,7 +105,7 @@ void witness_final(struct world *world, struct site *site)
                 violation(world, 2, "node %u, counter %u: an addition that completed with OK is not there",
                           site->node.index, i);
             }
-            if (there && (status_class(op->status) == NETDAM_STATUS_CLASS_REFUSED)) {
+            if (there && (status_refuses(op->status))) {
                 violation(world, 3, "node %u, counter %u: an addition that was refused is there", site->node.index, i);
             }
         }

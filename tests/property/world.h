@@ -40,7 +40,7 @@ struct tally {
     uint64_t resets;
     uint64_t partial;
     uint64_t exhausted; /* last numbers of a context */
-    uint64_t wrapped; /* rings whose index passed 2^32 */
+    uint64_t wrapped;   /* rings whose index passed 2^32 */
     uint64_t counters[NETDAM_COUNTER_COUNT];
     char first[400]; /* the first violation, in words */
     bool quiet;
@@ -65,8 +65,8 @@ struct peer {
 };
 
 enum op_state {
-    OP_POSTED,    /* in the ring */
-    OP_TAKEN,     /* accepted: owed a completion */
+    OP_POSTED, /* in the ring */
+    OP_TAKEN,  /* accepted: owed a completion */
     OP_COMPLETE,
     OP_ABANDONED, /* was still in the ring when the ring ceased to exist */
 };
@@ -77,24 +77,24 @@ struct op {
     uint64_t taken_ns;
     uint64_t local_offset; /* in on-board memory */
     uint32_t first_piece;
-    uint32_t slot;         /* buffer, NONE: none */
+    uint32_t slot; /* buffer, NONE: none */
     uint32_t echo_hash_low;
     uint32_t split; /* payload bytes of one packet towards its peer */
     uint8_t node;
     uint8_t queue;
     uint8_t target;
-    uint8_t state;  /* enum op_state */
+    uint8_t state; /* enum op_state */
     uint8_t status;
     bool remote_valid; /* as seen when posted */
     bool local_valid;
-    bool any_status;   /* something it named has changed since */
-    bool local_dead;   /* its local region is gone: hands off */
-    bool flush_due;    /* reset, peer closed or queue destroyed: FLUSHED is right */
+    bool any_status; /* something it named has changed since */
+    bool local_dead; /* its local region is gone: hands off */
+    bool flush_due;  /* reset, peer closed, queue or region destroyed: FLUSHED is right */
     bool sent;
-    bool witness;      /* counts in a cell that the shadow does not know */
+    bool witness;          /* counts in a cell that the shadow does not know */
     uint32_t completed_at; /* descriptors posted by then */
     uint64_t observed;     /* result of a witness */
-    bool calm;         /* posted when nothing was wrong any more: must end well */
+    bool calm;             /* posted when nothing was wrong any more: must end well */
 };
 
 /* One modifying packet: a lane number and the instruction it stands for, for ever. */
@@ -185,12 +185,12 @@ struct world {
     uint32_t slot_bytes;
     uint32_t payload_max;
     uint64_t key_salt;
-    uint64_t bound_ns;   /* from taken to completed at most */
-    uint64_t calm_at;    /* packets delivered */
-    uint64_t mean_ns;    /* between two actions of software */
-    uint32_t lazy;       /* parts per million of runs after which nobody looks at the completions */
-    bool storm;          /* false: nothing but a perfect wire and requests */
-    bool all_static; /* no link-layer address is learnt */
+    uint64_t bound_ns; /* from taken to completed at most */
+    uint64_t calm_at;  /* packets delivered */
+    uint64_t mean_ns;  /* between two actions of software */
+    uint32_t lazy;     /* parts per million of runs after which nobody looks at the completions */
+    bool storm;        /* false: nothing but a perfect wire and requests */
+    bool all_static;   /* no link-layer address is learnt */
     bool calm;
     bool failed;
     struct op *ops;
@@ -304,6 +304,14 @@ static inline bool op_modifies(unsigned opcode)
     return (netdam_op_flags(opcode) & NETDAM_OPF_MODIFIES) != 0;
 }
 
+/* Of a type that is defined. */
+static inline unsigned element_bytes(unsigned type)
+{
+    unsigned bytes = netdam_type_bytes(type);
+
+    return bytes != 0 ? bytes : 1;
+}
+
 static inline bool op_atomic(unsigned opcode)
 {
     return (netdam_op_flags(opcode) & NETDAM_OPF_ATOMIC) != 0;
@@ -320,6 +328,14 @@ static inline unsigned status_class(unsigned status)
     default:
         return UINT32_MAX;
     }
+}
+
+/* Refused there or here: nothing of what was refused is applied, ever. */
+static inline bool status_refuses(unsigned status)
+{
+    unsigned class_of_status = status_class(status);
+
+    return class_of_status == NETDAM_STATUS_CLASS_REFUSED || class_of_status == NETDAM_STATUS_CLASS_LOCAL;
 }
 
 #endif

@@ -22,7 +22,7 @@
     X(CONFIRM, 0x02, NETDAM_OPF_CONTROL, "raise the lane's floor; with generation 0, ask for the generation")          \
     X(READ, 0x10, NETDAM_OPF_MEMORY | NETDAM_OPF_RETURNS, "return memory")                                             \
     X(WRITE, 0x11, NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD, "store the payload")                  \
-    X(SEND, 0x12, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD, "store the payload where a receive descriptor says")       \
+    X(SEND, 0x12, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD, "store the payload where the next receive buffer of the queue pair says whose receive key it names")       \
     X(REDUCE, 0x20, NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD | NETDAM_OPF_ALU,                     \
       "memory = memory op payload, element by element")                                                                \
     X(FETCH_ADD, 0x30, NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES | NETDAM_OPF_ATOMIC, "add, return the old value")       \

@@ -51,10 +51,10 @@ enum netdam_ring_flag {
 /* X(name, value, text): flags of a descriptor. */
 #define NETDAM_DESCRIPTOR_FLAG_LIST(X)                                                                                 \
     X(FENCE, 0x0001, "start only after all earlier descriptors of this ring have completed")                           \
-    X(RELAXED, 0x0002, "idempotent operation without far-end state")                                                   \
-    X(ORDERED, 0x0004, "executed in the order of the ring, as seen by the node")                                       \
-    X(UNRELIABLE, 0x0008, "sent once, completed when sent")                                                            \
-    X(IMMEDIATE, 0x0010, "the target gets a receive completion with `immediate`")                                      \
+    X(RELAXED, 0x0002, "idempotent operation without far-end state: a late copy may be executed again")                \
+    X(ORDERED, 0x0004, "sent after all earlier ORDERED descriptors towards this peer have completed")                  \
+    X(UNRELIABLE, 0x0008, "sent once, completed when sent; may be lost, or executed more than once")                   \
+    X(IMMEDIATE, 0x0010, "WRITE, SEND: the target gets `immediate` with a receive completion, after all of the payload") \
     X(REPRODUCIBLE, 0x0020, "float sums in one fixed order")                                                           \
     X(LIST, 0x0040, "`local_address` is a gather list of `list_count` entries in on-board memory")
 
@@ -64,7 +64,13 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
 
 #define NETDAM_DESCRIPTOR_FLAGS_DEFINED 0x007fu
 
-/* One request. Fields that the opcode does not use are 0. */
+/*
+ * One request. Fields that the opcode does not use are 0. In an RQ, a receive buffer: user_data, length, local_region and
+ * local_address (or a list); everything else is 0. A SEND takes one whole buffer, in the order of the ring, and is
+ * refused as NOT_READY where there is none, or no room for the completion; a message longer than the buffer is refused as
+ * BAD_LENGTH and takes none. A SEND is one packet: its length is at most PAYLOAD_MAX. An immediate that comes with a WRITE
+ * takes a buffer too and leaves it as it is.
+ */
 struct netdam_descriptor {
     uint8_t opcode;    /* enum netdam_op */
     uint8_t operation; /* enum netdam_alu */
@@ -74,7 +80,7 @@ struct netdam_descriptor {
     uint64_t user_data;      /* returned in the completion */
     uint32_t peer;           /* handle from PEER_OPEN */
     uint32_t length;         /* bytes; atomics: the element's size */
-    uint64_t remote_key;     /* key of the region at the peer */
+    uint64_t remote_key;     /* key of the region at the peer; SEND: receive key of the queue pair there */
     uint64_t remote_address; /* bytes from that region's start */
     uint32_t local_region;   /* index from REGION_CREATE; atomics: 0 */
     uint32_t immediate;
@@ -104,14 +110,14 @@ enum netdam_completion_flag {
 
 struct netdam_completion {
     uint64_t user_data;
-    uint64_t result;     /* atomics: the old value, zero-extended */
+    uint64_t result;     /* atomics: the old value, zero-extended; receive: the immediate as it came */
     uint32_t length;     /* bytes applied or returned */
     uint8_t status;      /* enum netdam_status */
-    uint8_t opcode;      /* of the descriptor */
+    uint8_t opcode;      /* of the descriptor; receive: of the request that came */
     uint8_t flags;       /* enum netdam_completion_flag */
     uint8_t hop;         /* index of the segment that answered */
     uint32_t queue_pair;
-    uint32_t immediate;
+    uint32_t immediate;  /* receive: the low half of the immediate */
 };
 
 NETDAM_ASSERT_SIZE(struct netdam_ring, 128);

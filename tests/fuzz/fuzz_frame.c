@@ -63,6 +63,7 @@ static void post(struct fuzz_device *device, struct ndtest_queue *queue, struct 
     struct netdam_descriptor d = {0};
     struct netdam_completion completion;
     unsigned action;
+    bool collect;
 
     d.opcode = fuzz_u8(input);
     d.operation = fuzz_u8(input);
@@ -70,16 +71,14 @@ static void post(struct fuzz_device *device, struct ndtest_queue *queue, struct 
     d.length = (uint32_t)fuzz_uint(input, 2);
     d.remote_address = fuzz_uint(input, 2);
     d.u.operand[0] = fuzz_uint(input, 2);
-    d.flags = fuzz_u8(input) & NETDAM_DESCRIPTOR_FENCE;
+    d.flags = fuzz_u8(input);
+    collect = (d.flags & 0x80) != 0; /* lazy software lets the small completion ring fill up */
+    d.flags &= NETDAM_DESCRIPTOR_FENCE;
     d.remote_key = FUZZ_KEY_ALL;
     d.local_region = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0 ? 0 : 1;
     d.peer = d.operation >> 4 & 1;
     d.operation &= 15;
-    while (ndtest_queue_ready(queue) != 0) {
-        if (ndtest_queue_ready(queue) > 1u << queue->cq_log2) {
-            fuzz_fail("more completions than places", ndtest_queue_ready(queue), 0);
-        }
-        ndtest_queue_poll(queue, &completion);
+    while (collect && ndtest_queue_poll(queue, &completion)) {
     }
     ndtest_queue_post(queue, &d, device->now_ns, &action);
     fuzz_device_run(device, 65536);
@@ -135,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t frame[FUZZ_FRAME_BYTES];
     struct fuzz_input input = {data, size};
     struct ndtest_queue queue;
-    uint64_t args[NETDAM_ADMIN_ARGS] = {SQ_BASE, 4, CQ_BASE, 5, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0xfffffff8u};
+    uint64_t args[NETDAM_ADMIN_ARGS] = {SQ_BASE, 4, CQ_BASE, 2, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0xfffffff8u};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     fuzz_device_open(&device);
@@ -188,6 +187,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         fuzz_device_run(&device, 65536);
         fuzz_check(&device);
+        if (ndtest_queue_ready(&queue) > 1u << queue.cq_log2) {
+            fuzz_fail("more completions than places", ndtest_queue_ready(&queue), 0);
+        }
     }
     fuzz_device_close(&device);
     return 0;

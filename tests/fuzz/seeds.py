@@ -19,7 +19,7 @@ def frame(kind, data):
 
 
 def post(opcode, operation, type_, length):
-    return struct.pack("<BBBBHHHB", POST, opcode, operation, type_, length, 64, 128, 0)
+    return struct.pack("<BBBBHHHB", POST, opcode, operation, type_, length, 64, 128, 0x80)
 
 
 def answer(which, status):

@@ -141,8 +141,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     create_region(&device, REGION_BASE, 4096, FUZZ_KEY_ALL);
     create_region(&device, LOCAL_BASE, 0x4000, FUZZ_KEY_ALL + 1);
     fuzz_admin(&device, NETDAM_ADMIN_QUEUE_CREATE, args, results);
-    queue = (struct ndtest_queue){&device.node,         SQ_BASE,     CQ_BASE,     4,   5,
-                                  (uint32_t)results[0], 0xfffffff8u, 0xfffffff8u, true};
+    queue = (struct ndtest_queue){.node = &device.node,
+                                  .sq_base = SQ_BASE,
+                                  .cq_base = CQ_BASE,
+                                  .sq_log2 = 4,
+                                  .cq_log2 = 2,
+                                  .id = (uint32_t)results[0],
+                                  .produced = 0xfffffff8u,
+                                  .consumed = 0xfffffff8u,
+                                  .open = true};
     open_peer(&device, 1);
     open_peer(&device, 2);
     while (input.left != 0) {

@@ -4,6 +4,9 @@
 
 #include "golden.h"
 
+/* From the top folder, where tests are run. */
+#define UNIT_GOLDEN "tests/golden"
+
 #define REGION2 UINT64_C(0x6b6579012345678a)
 #define LOCAL   UINT64_C(0x20000)
 
@@ -46,7 +49,7 @@ static unsigned find(const char *name)
         }
     }
     fail_msg("no golden packet %s", name);
-    return 0;
+    abort();
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -160,6 +163,7 @@ static void a_node_answers_every_golden_request_byte_for_byte(void **state)
         sent = unit_sent_frame(&u, &bytes);
         if (sent == NULL) {
             fail_msg("%s: no answer", e->name);
+            return;
         }
         if (sent[datagram_at(sent) + 7] != status_value(e->expected)) {
             fail_msg("%s: status %#x, expected %s", e->name, sent[datagram_at(sent) + 7], e->expected);
@@ -346,6 +350,7 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
         sent = unit_sent_frame(&u, &bytes);
         if (sent == NULL) {
             fail_msg("%s: nothing sent", e->name);
+            return;
         }
         if (bytes != packets[i].bytes || memcmp(sent, packets[i].frame, bytes) != 0) {
             size_t k = 0;
@@ -393,6 +398,37 @@ static void truncated_frames_do_nothing(void **state)
         assert_memory_equal(before, u.node.memory, sizeof(before));
     }
     assert_int_equal(u.fw->counters[NETDAM_COUNTER_REQUESTS_EXECUTED], 0);
+    unit_stop(&u);
+}
+
+static void up_to_thirty_two_segments_are_understood(void **state)
+{
+    static uint8_t datagram[32 + 40 * 40];
+    struct unit u;
+
+    (void)state;
+    start(&u, 1);
+    for (unsigned count = 0; count <= 40; count++) {
+        for (unsigned index = 0; index <= count; index += count > 1 ? count - 1 : 1) {
+            size_t bytes = 32 + 40 * count;
+            struct ndfw_packet packet;
+            enum netdam_counter counter = NETDAM_COUNTER_COUNT;
+            bool good = count >= 1 && count <= NETDAM_SEGMENTS_MAX && index < count;
+            netdam_be32 crc;
+
+            memset(datagram, 0, sizeof(datagram));
+            datagram[0] = 1;
+            datagram[1] = NETDAM_KIND_REQUEST;
+            datagram[4] = (uint8_t)count;
+            datagram[5] = (uint8_t)index;
+            datagram[6] = NETDAM_NODE_FORM_IPV4;
+            unit_put16(datagram + 26, (unsigned)bytes);
+            crc = netdam_be32_make(ndtest_crc32c(0, datagram, bytes));
+            memcpy(datagram + 28, &crc, 4);
+            assert_int_equal(ndfw_decode(u.fw, datagram, bytes, &packet, &counter), NDFW_DECODED_REFUSE);
+            assert_int_equal(packet.status == NETDAM_STATUS_BAD_SEGMENTS, !good);
+        }
+    }
     unit_stop(&u);
 }
 
@@ -550,6 +586,7 @@ int main(void)
         cmocka_unit_test(every_golden_answer_is_accepted_as_a_response),
         cmocka_unit_test(the_requester_builds_every_golden_request_byte_for_byte),
         cmocka_unit_test(truncated_frames_do_nothing),
+        cmocka_unit_test(up_to_thirty_two_segments_are_understood),
         cmocka_unit_test(longer_frames_are_padding_to_ethernet_and_an_error_to_udp),
         cmocka_unit_test(a_flipped_bit_in_the_datagram_is_never_accepted),
         cmocka_unit_test(a_flipped_bit_anywhere_never_changes_what_is_executed),

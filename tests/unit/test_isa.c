@@ -202,9 +202,6 @@ static void an_operation_is_defined_for_the_same_types_wherever_it_is_fetched_or
 
 static void executed_is_what_the_list_of_this_firmware_says(void **state)
 {
-    static const uint8_t executed[] = {NETDAM_OP_ECHO,   NETDAM_OP_CONFIRM,   NETDAM_OP_READ, NETDAM_OP_WRITE,
-                                       NETDAM_OP_REDUCE, NETDAM_OP_FETCH_ADD, NETDAM_OP_CAS};
-
     (void)state;
     for (unsigned op = 0; op <= UINT8_MAX; op++) {
         for (unsigned alu = 0; alu <= 16; alu++) {
@@ -215,10 +212,8 @@ static void executed_is_what_the_list_of_this_firmware_says(void **state)
 
                 packet.length = (netdam_op_flags(op) & NETDAM_OPF_ATOMIC) != 0 ? netdam_type_bytes(type) : 0;
                 packet.payload_length = op == NETDAM_OP_CAS ? 2 * packet.length : packet.length;
-                for (size_t i = 0; i < ARRAY_SIZE(executed); i++) {
-                    want = op == executed[i] && (op != NETDAM_OP_REDUCE || ndfw_alu_executes(alu, type))
-                               ? NETDAM_STATUS_OK
-                               : want;
+                if (unit_is_executed(op, alu, type)) {
+                    want = NETDAM_STATUS_OK;
                 }
                 if (netdam_op_flags(op) == 0 || (netdam_op_flags(op) & NETDAM_OPF_DEVICE) != 0) {
                     want = NETDAM_STATUS_BAD_OPCODE;

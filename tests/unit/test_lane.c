@@ -468,19 +468,24 @@ static void no_timer_runs_while_all_lanes_rest(void **state)
 /* Many rounds of filling, confirming some and forgetting: no lane is ever lost or found twice. */
 static void forgetting_leaves_every_other_lane_where_a_search_finds_it(void **state)
 {
-    struct netdam_fw_config config = small(24, 24);
+    struct netdam_fw_config config = small(32, 32);
     struct ndtest_random random = {6};
     struct ndfw_lane_result result;
     struct unit u;
-    uint64_t kept[24], generations[24], next = 1000;
+    uint64_t kept[32], generations[32];
     uint32_t count = 0;
 
     (void)state;
     config.generation_interval_ns = 1;
     unit_start(&u, 1, &config);
     for (unsigned round = 0; round < 200; round++) {
-        while (count < 24) {
-            kept[count] = next++ * UINT64_C(0x9e3779b97f4a7c15);
+        while (count < 32) {
+            uint32_t home;
+
+            do { /* crowded around the table's end, so that searches are long and go round */
+                kept[count] = ndtest_random_next(&random);
+                home = (uint32_t)((kept[count] * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & u.fw->lane_mask;
+            } while (home >= 8 && home < u.fw->lane_mask - 8);
             generations[count] = u.fw->generation;
             assert_int_equal(admit(&u, kept[count], generations[count], 5, 0, &result), EXECUTE);
             count++;

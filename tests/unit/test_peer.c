@@ -130,6 +130,24 @@ static void a_measured_round_trip_sets_the_time_out(void **state)
 
     (void)state;
     bench_start(&b, NULL, 4, GENERATION);
+    bench_write(&b, 8, 0);
+    unit_expect_sent(&b.u, &p);
+    unit_advance(&b.u, 9 * UNIT_MS);
+    unit_answer_ok(&b.u, &p, NULL);
+    unit_expect_completion(&b.queue, 0, NETDAM_STATUS_OK);
+    last = b.u.now_ns;
+    bench_write(&b, 8, 1);
+    unit_expect_sent(&b.u, &p);
+    /* After the first measurement: the round trip, and four times its half (RFC 6298). */
+    assert_in_range(time_of_next_packet(&p) - last, 27 * UNIT_MS, 27 * UNIT_MS + 10);
+    unit_answer_ok(&b.u, &p, NULL); /* sent twice: measures nothing */
+    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
+    last = b.u.now_ns;
+    bench_write(&b, 8, 2);
+    unit_expect_sent(&b.u, &p);
+    assert_in_range(time_of_next_packet(&p) - last, 27 * UNIT_MS, 27 * UNIT_MS + 10);
+    unit_answer_ok(&b.u, &p, NULL);
+    unit_expect_completion(&b.queue, 2, NETDAM_STATUS_OK);
     for (unsigned i = 0; i < 30; i++) { /* always 20 ms */
         bench_write(&b, 8, i);
         unit_expect_sent(&b.u, &p);
@@ -315,6 +333,24 @@ static void busy_is_tried_again_and_ends_in_bounded_time(void **state)
         unit_expect_completion(&b.queue, 1, until < 6 ? NETDAM_STATUS_OK : NETDAM_STATUS_TIMEOUT);
         unit_stop(&b.u);
     }
+}
+
+static void what_waits_behind_a_silent_peer_fails_with_it(void **state)
+{
+    struct netdam_fw_config config = bench_config();
+
+    (void)state;
+    config.window = 1;
+    bench_start(&b, &config, 4, GENERATION);
+    for (unsigned i = 0; i < 10; i++) {
+        bench_write(&b, 8, i);
+    }
+    unit_run_for(&b.u, 320 * UNIT_MS); /* the time that one packet takes to time out */
+    for (unsigned i = 0; i < 10; i++) {
+        unit_expect_completion(&b.queue, i, NETDAM_STATUS_TIMEOUT);
+    }
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_TIMEOUTS), 1); /* of packets: the others were never sent */
+    unit_stop(&b.u);
 }
 
 static void an_unanswered_number_holds_the_floor_and_the_window(void **state)
@@ -712,6 +748,7 @@ int main(void)
         cmocka_unit_test(stale_across_epochs_ends_what_was_sent_as_unknown_and_sends_the_rest),
         cmocka_unit_test(stale_that_does_not_echo_the_generation_in_use_is_ignored),
         cmocka_unit_test(busy_is_tried_again_and_ends_in_bounded_time),
+        cmocka_unit_test(what_waits_behind_a_silent_peer_fails_with_it),
         cmocka_unit_test(an_unanswered_number_holds_the_floor_and_the_window),
         cmocka_unit_test(reads_do_not_use_the_lane),
         cmocka_unit_test(an_idle_requester_confirms_its_floor),

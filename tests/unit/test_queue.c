@@ -308,13 +308,11 @@ static void every_opcode_that_is_not_executed_is_told_apart_from_nonsense(void *
     bench_start(&b, NULL, 4, GENERATION);
     for (unsigned opcode = 0; opcode <= UINT8_MAX; opcode++) {
         unsigned flags = netdam_op_flags(opcode);
-        bool executed = opcode == NETDAM_OP_READ || opcode == NETDAM_OP_WRITE || opcode == NETDAM_OP_ECHO ||
-                        opcode == NETDAM_OP_REDUCE || opcode == NETDAM_OP_FETCH_ADD || opcode == NETDAM_OP_CAS;
         struct netdam_descriptor d = bench_descriptor(&b, opcode, 0, 8, opcode);
 
         d.operation = (flags & NETDAM_OPF_ALU) != 0 ? NETDAM_ALU_SUM : NETDAM_ALU_NONE;
         d.type = (flags & (NETDAM_OPF_ALU | NETDAM_OPF_ATOMIC)) != 0 ? NETDAM_TYPE_U64 : NETDAM_TYPE_NONE;
-        if (executed) {
+        if (unit_is_executed(opcode, d.operation, d.type) && opcode != NETDAM_OP_CONFIRM) {
             continue;
         }
         bench_do(&b, &d);
@@ -418,6 +416,47 @@ static void destroying_one_leaves_the_others_alone(void **state)
     unit_expect_completion(&b.queue, 2, NETDAM_STATUS_OK);
     bench_free(&sent);
     unit_stop(&b.u);
+}
+
+/* Descriptors that were taken and wait for the peer's generation, so that nothing of them is under way. */
+static void destroying_flushes_what_waits_in_the_middle_of_the_peers_list(void **state)
+{
+    struct ndtest_packet p;
+
+    (void)state;
+    for (unsigned victim = 0; victim < 3; victim++) {
+        struct unit_answer stale = {.status = NETDAM_STATUS_STALE, .generation = GENERATION};
+        struct ndtest_queue q[3];
+        unsigned sent = 0;
+
+        bench_start(&b, NULL, 4, 0);
+        for (unsigned i = 0; i < 3; i++) {
+            make_queue(&q[i], 0x10000 + 0x10000 * i, 4, 4, 0);
+            post(&q[i], 8 + i, 0, i);
+            unit_run(&b.u);
+        }
+        unit_expect_sent(&b.u, &p); /* the question */
+        unit_expect_silence(&b.u);
+        assert_int_equal(ndtest_queue_destroy(&q[victim], b.u.now_ns), NETDAM_ADMIN_STATUS_OK);
+        unit_expect_completion(&q[victim], victim, NETDAM_STATUS_FLUSHED);
+        post(&b.queue, 20, 0, 3);
+        unit_run(&b.u);
+        unit_answer(&b.u, &p, &stale);
+        while (b.u.count != 0) {
+            unit_expect_sent(&b.u, &p);
+            assert_int_not_equal(p.length, 8 + victim);
+            unit_answer_ok(&b.u, &p, NULL);
+            sent++;
+        }
+        assert_int_equal(sent, 3);
+        for (unsigned i = 0; i < 3; i++) {
+            if (i != victim) {
+                unit_expect_completion(&q[i], i, NETDAM_STATUS_OK);
+            }
+        }
+        unit_expect_completion(&b.queue, 3, NETDAM_STATUS_OK);
+        unit_stop(&b.u);
+    }
 }
 
 static void the_interrupt_comes_once_for_each_arming(void **state)
@@ -586,6 +625,7 @@ int main(void)
         cmocka_unit_test(local_permissions_are_those_the_opcode_needs),
         cmocka_unit_test(destroying_flushes_what_was_taken_and_what_was_not),
         cmocka_unit_test(destroying_one_leaves_the_others_alone),
+        cmocka_unit_test(destroying_flushes_what_waits_in_the_middle_of_the_peers_list),
         cmocka_unit_test(the_interrupt_comes_once_for_each_arming),
         cmocka_unit_test(without_a_vector_no_interrupt_comes),
         cmocka_unit_test(need_wakeup_is_set_before_sleep_and_cleared_by_run),

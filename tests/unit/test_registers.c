@@ -539,10 +539,7 @@ static void opcode_query_tells_for_every_combination(void **state)
                 uint64_t args[] = {op, alu, type}, results[NETDAM_ADMIN_RESULTS];
                 int algebra = netdam_algebra((unsigned)op, (unsigned)alu, (unsigned)type);
                 enum netdam_admin_status status = unit_admin(&u, NETDAM_ADMIN_OPCODE_QUERY, args, 3, results);
-                bool runs = op == NETDAM_OP_REDUCE
-                                ? ndfw_alu_executes((unsigned)alu, (unsigned)type)
-                                : op == NETDAM_OP_READ || op == NETDAM_OP_WRITE || op == NETDAM_OP_ECHO ||
-                                      op == NETDAM_OP_CONFIRM || op == NETDAM_OP_FETCH_ADD || op == NETDAM_OP_CAS;
+                bool runs = unit_is_executed((unsigned)op, (unsigned)alu, (unsigned)type);
 
                 assert_int_equal(status, algebra >= 0 ? OK : BAD);
                 assert_true(results[0] == (algebra >= 0 && runs));

@@ -430,7 +430,9 @@ static void a_local_region_that_goes_in_flight_ends_the_request(void **state)
             } else {
                 unit_answer_ok(&b.u, &p, returned);
             }
-            unit_expect_completion(&b.queue, 5, NETDAM_STATUS_LOCAL_REGION);
+            /* What was sent and modifies may have been applied: it is not refused any more, but given up. */
+            unit_expect_completion(&b.queue, 5,
+                                   opcodes[i] == NETDAM_OP_WRITE ? NETDAM_STATUS_FLUSHED : NETDAM_STATUS_LOCAL_REGION);
             assert_memory_equal(before, b.u.node.memory + BENCH_LOCAL, sizeof(before));
             unit_stop(&b.u);
         }
@@ -526,7 +528,61 @@ static void a_long_request_lets_short_ones_of_the_same_peer_through(void **state
         position = sent.packet[i].length == 8 ? i : position;
     }
     assert_true(position <= 16);
+    assert_int_equal(sent.count, 32); /* and the long one goes on behind it */
+    assert_int_equal(sent.packet[31].length, 1400);
     bench_free(&sent);
+    unit_stop(&b.u);
+}
+
+static unsigned seen[NETDAM_FW_TRACE_COUNT];
+
+static void see(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t x, uint64_t y, uint64_t z)
+{
+    (void)opaque, (void)node, (void)x, (void)y, (void)z;
+    seen[event]++;
+}
+
+static void counters_and_traces_tell_what_happened(void **state)
+{
+    static struct bench b;
+    struct unit_answer refused = {.status = NETDAM_STATUS_BAD_KEY};
+    struct ndtest_packet p;
+
+    (void)state;
+    memset(seen, 0, sizeof(seen));
+    bench_start(&b, NULL, 4, GENERATION);
+    b.u.node.hooks.trace = see;
+    bench_write(&b, 8, 1);
+    bench_write(&b, 8, 2);
+    unit_expect_sent(&b.u, &p);
+    unit_answer_ok(&b.u, &p, NULL);
+    unit_expect_sent(&b.u, &p);
+    unit_advance(&b.u, 80 * UNIT_MS);
+    unit_run(&b.u);
+    unit_expect_sent(&b.u, &p);
+    unit_answer(&b.u, &p, &refused);
+    unit_answer(&b.u, &p, &refused);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_DESCRIPTORS), 2);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_COMPLETIONS), 2);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_COMPLETION_ERRORS), 1);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_TX_FRAMES), 3);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_TX_BYTES), 3 * (42 + 64 + 8 + 4));
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_FRAMES), 3);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_BYTES), 3 * (42 + 64));
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RETRANSMISSIONS), 1);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RESPONSES_MATCHED), 2);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RESPONSES_UNMATCHED), 1);
+    assert_int_equal(seen[NETDAM_FW_TRACE_DESCRIPTOR], 2);
+    assert_int_equal(seen[NETDAM_FW_TRACE_COMPLETION], 2);
+    assert_int_equal(seen[NETDAM_FW_TRACE_TX_REQUEST], 2);
+    assert_int_equal(seen[NETDAM_FW_TRACE_RETRANSMIT], 1);
+    assert_int_equal(seen[NETDAM_FW_TRACE_RX_RESPONSE], 3);
+    /* A platform need not listen. */
+    b.u.fw->platform.trace = NULL;
+    b.u.fw->platform.log = NULL;
+    b.u.node.ops->register_read(b.u.node.state, 3, 1);
+    bench_write(&b, 8, 3);
+    unit_expect_sent(&b.u, &p);
     unit_stop(&b.u);
 }
 
@@ -570,6 +626,7 @@ int main(void)
         cmocka_unit_test(a_full_port_holds_back_and_loses_nothing),
         cmocka_unit_test(the_budget_bounds_one_call_of_run),
         cmocka_unit_test(a_long_request_lets_short_ones_of_the_same_peer_through),
+        cmocka_unit_test(counters_and_traces_tell_what_happened),
         cmocka_unit_test(without_payload_crc_requests_carry_none),
     };
 

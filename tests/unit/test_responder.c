@@ -73,7 +73,7 @@ static enum netdam_status judge(const struct unit_request *r, uint32_t permissio
     if ((r->opcode == READ || r->opcode == ECHO) && r->length > PAYLOAD) {
         return NETDAM_STATUS_BAD_LENGTH;
     }
-    if (r->opcode == REDUCE && r->length % element != 0) {
+    if (r->opcode == REDUCE && !netdam_is_whole(r->length, r->type)) {
         return NETDAM_STATUS_BAD_LENGTH;
     }
     if ((r->opcode == FETCH_ADD || r->opcode == CAS) && r->length != element) {
@@ -91,7 +91,7 @@ static enum netdam_status judge(const struct unit_request *r, uint32_t permissio
     if ((permissions & needs) != needs) {
         return NETDAM_STATUS_NO_PERMISSION;
     }
-    if (r->opcode != READ && r->opcode != WRITE && (BASE + r->address) % element != 0) {
+    if (r->opcode != READ && r->opcode != WRITE && !netdam_is_whole(BASE + r->address, r->type)) {
         return NETDAM_STATUS_MISALIGNED;
     }
     return NETDAM_STATUS_OK;
@@ -142,8 +142,14 @@ static void check(struct bench *b, const struct unit_request *r, uint32_t permis
     enum netdam_status want = judge(r, permissions);
     struct ndtest_packet answer;
     uint64_t old = 0;
+    uint64_t executed = unit_counter(&b->u, NETDAM_COUNTER_REQUESTS_EXECUTED);
+    uint64_t refused = unit_counter(&b->u, NETDAM_COUNTER_REQUESTS_REFUSED);
 
+    executed += want == NETDAM_STATUS_OK;
+    refused += want != NETDAM_STATUS_OK;
     unit_ask(&b->u, r, &answer);
+    assert_true(unit_counter(&b->u, NETDAM_COUNTER_REQUESTS_EXECUTED) == executed);
+    assert_true(unit_counter(&b->u, NETDAM_COUNTER_REQUESTS_REFUSED) == refused);
     if (answer.status != (uint8_t)want) {
         fail_msg("opcode %#x operation %u type %u address %#llx length %u: status %#x, expected %#x", r->opcode,
                  r->operation, r->type, (unsigned long long)r->address, r->length, answer.status, (unsigned)want);

@@ -472,6 +472,16 @@ void unit_expect_no_completion(struct ndtest_queue *queue)
     assert_int_equal(ndtest_queue_ready(queue), 0);
 }
 
+bool unit_is_executed(unsigned opcode, unsigned operation, unsigned type)
+{
+    static const uint8_t opcodes[] = {NETDAM_OP_ECHO,   NETDAM_OP_CONFIRM,   NETDAM_OP_READ, NETDAM_OP_WRITE,
+                                      NETDAM_OP_REDUCE, NETDAM_OP_FETCH_ADD, NETDAM_OP_CAS};
+    bool sum = operation == NETDAM_ALU_SUM_SATURATING, half = type == NETDAM_TYPE_F16 || type == NETDAM_TYPE_BF16;
+
+    return netdam_algebra(opcode, operation, type) >= 0 && memchr(opcodes, (int)opcode, sizeof(opcodes)) != NULL &&
+           !sum && !half;
+}
+
 uint64_t unit_memory_get(const struct unit *u, uint64_t offset, unsigned bytes)
 {
     uint64_t value = 0;

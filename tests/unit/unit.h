@@ -121,6 +121,9 @@ struct netdam_completion unit_completion(struct ndtest_queue *queue);
 void unit_expect_completion(struct ndtest_queue *queue, uint64_t user_data, enum netdam_status status);
 void unit_expect_no_completion(struct ndtest_queue *queue);
 
+/* What this firmware executes when a request names it, of what the specification defines. */
+bool unit_is_executed(unsigned opcode, unsigned operation, unsigned type);
+
 /* Host-order access to the node's memory at any alignment. */
 uint64_t unit_memory_get(const struct unit *u, uint64_t offset, unsigned bytes);
 void unit_memory_put(struct unit *u, uint64_t offset, unsigned bytes, uint64_t value);

@@ -42,9 +42,9 @@ static void at_most_half_of_the_places_are_used(void **state)
 static void what_was_inserted_is_found_and_nothing_else(void **state)
 {
     struct ndtest_random random = {3};
-    uint64_t ids[ENTRIES];
+    uint64_t ids[ENTRIES] = {0};
     struct ndfw_map map;
-    uint32_t index;
+    uint32_t index = 0;
     unsigned steps;
 
     (void)state;
@@ -71,9 +71,9 @@ static void what_was_inserted_is_found_and_nothing_else(void **state)
 static void ids_that_collide_are_kept_apart_across_the_end_of_the_table(void **state)
 {
     struct ndtest_random random = {4};
-    uint64_t ids[4];
+    uint64_t ids[4] = {0};
     struct ndfw_map map;
-    uint32_t index;
+    uint32_t index = 0;
     unsigned steps;
 
     (void)state;

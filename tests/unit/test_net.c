@@ -408,6 +408,27 @@ static void only_frames_for_this_node_and_port_are_looked_at(void **state)
     }
 }
 
+static void nobody_is_answered_whose_ipv6_address_is_unspecified(void **state)
+{
+    struct unit_request r = {.opcode = NETDAM_OP_ECHO, .family = 6};
+    uint8_t frame[UNIT_FRAME_ROOM];
+    size_t bytes;
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    bytes = unit_request_frame(frame, 1, &r);
+    memset(frame + 22, 0, 16);
+    ndtest_frame_repair(frame, bytes, false);
+    unit_receive(&b.u, frame, bytes);
+    unit_expect_silence(&b.u);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_OTHER), 1);
+    frame[37] = 1; /* anybody else */
+    ndtest_frame_repair(frame, bytes, false);
+    unit_receive(&b.u, frame, bytes);
+    assert_int_equal(b.u.count, 1);
+    unit_stop(&b.u);
+}
+
 static void checksums_are_verified_where_there_are_any(void **state)
 {
     (void)state;
@@ -634,6 +655,7 @@ int main(void)
         cmocka_unit_test(a_static_neighbour_spares_asking),
         cmocka_unit_test(a_full_table_of_neighbours_forgets_no_packet_under_way),
         cmocka_unit_test(only_frames_for_this_node_and_port_are_looked_at),
+        cmocka_unit_test(nobody_is_answered_whose_ipv6_address_is_unspecified),
         cmocka_unit_test(checksums_are_verified_where_there_are_any),
         cmocka_unit_test(what_we_send_over_ipv6_has_a_checksum_that_is_never_zero),
         cmocka_unit_test(pings_are_answered),

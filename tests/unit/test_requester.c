@@ -513,7 +513,7 @@ static void a_long_request_lets_short_ones_of_the_same_peer_through(void **state
 {
     static struct bench b;
     struct netdam_descriptor lengthy, brief;
-    struct bench_packets sent;
+    static struct bench_packets sent;
     unsigned position = 128;
 
     (void)state;

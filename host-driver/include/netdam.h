@@ -45,7 +45,7 @@ extern "C" {
 struct netdam_device; /* an open card or soft device */
 struct netdam_region; /* a part of its memory that requests may name */
 struct netdam_peer;   /* another node */
-struct netdam_queue;  /* a queue pair: submission ring and completion ring */
+struct netdam_queue;  /* a queue pair: submission ring, completion ring and perhaps a receive ring */
 
 /**
  * netdam_version() - version of the library that is linked, as "major.minor.patch"; static memory.
@@ -245,6 +245,32 @@ NETDAM_API int netdam_region_create(struct netdam_device *device, uint64_t offse
                                     uint64_t key, struct netdam_region **region);
 
 /**
+ * struct netdam_region_config - everything that can be said of a region; zero all of it first
+ * @offset, @bytes, @key: as netdam_region_create()
+ * @permissions: NETDAM_PERMISSION_* bits
+ * @tenant: whom it belongs to, or 0
+ * @immediates: queue pair with a receive ring that gets the immediates of WRITEs into the region, or NULL: they are
+ *              refused
+ */
+struct netdam_region_config {
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t key;
+    uint32_t permissions;
+    uint32_t tenant;
+    struct netdam_queue *immediates;
+};
+
+/**
+ * netdam_region_create_config() - netdam_region_create() with all settings
+ *
+ * Errors: as netdam_region_create(); also -EINVAL (@immediates is of another device or has no receive ring), -ESTALE
+ * (@immediates was reset) and -EOPNOTSUPP (this firmware does not do it).
+ */
+NETDAM_API int netdam_region_create_config(struct netdam_device *device, const struct netdam_region_config *config,
+                                           struct netdam_region **region);
+
+/**
  * netdam_region_destroy() - end all access through a region
  * @region: the handle, or NULL; invalid afterwards, whatever is returned
  *
@@ -309,13 +335,14 @@ NETDAM_API int netdam_neighbour_set(struct netdam_device *device, const char *ad
  * struct netdam_queue_config - optional settings of netdam_queue_create(); zero all of it first
  * @submission_depth, @completion_depth: entries, rounded up to a power of two, at most 65536; 0: 256
  * @first_index: where the free-running ring indices start; 0 is as good as any, others are for tests
- * @reserved: 0
+ * @receive_depth: entries of the receive ring, likewise; 0: no receive ring, nothing can be sent to this queue pair.
+ *                 Each message that arrives takes a place in the completion ring, too.
  */
 struct netdam_queue_config {
     uint32_t submission_depth;
     uint32_t completion_depth;
     uint32_t first_index;
-    uint32_t reserved;
+    uint32_t receive_depth;
 };
 
 /**
@@ -325,8 +352,8 @@ struct netdam_queue_config {
  *
  * The rings take their place from the same on-board memory as netdam_alloc().
  *
- * Errors: -EINVAL (@config), -ENOSPC (all queue pairs are in use, or on-board memory is full), -ENOMEM, -EPERM,
- * -ENODEV, -EIO.
+ * Errors: -EINVAL (@config), -ENOSPC (all queue pairs are in use, or on-board memory is full), -EOPNOTSUPP (this
+ * firmware knows no receive rings), -ENOMEM, -EPERM, -ENODEV, -EIO.
  */
 NETDAM_API int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_config *config,
                                    struct netdam_queue **queue);
@@ -344,6 +371,16 @@ NETDAM_API int netdam_queue_destroy(struct netdam_queue *queue);
  */
 NETDAM_API unsigned netdam_queue_outstanding(const struct netdam_queue *queue);
 
+/**
+ * netdam_queue_receive_key() - the key that a SEND to this queue pair must name; 0: it has no receive ring.
+ */
+NETDAM_API uint64_t netdam_queue_receive_key(const struct netdam_queue *queue);
+
+/**
+ * netdam_queue_receives() - receive buffers posted whose completions have not been polled.
+ */
+NETDAM_API unsigned netdam_queue_receives(const struct netdam_queue *queue);
+
 /* Memory of another node: the region that @key names there, @address bytes from its start. */
 struct netdam_remote {
     struct netdam_peer *peer;
@@ -357,18 +394,39 @@ struct netdam_local {
     uint64_t address;
 };
 
+/* One part of a list: @length bytes at @local. */
+struct netdam_piece {
+    struct netdam_local local;
+    uint32_t length;
+    uint32_t reserved; /* 0 */
+};
+
 /**
  * struct netdam_request - one request to post; zero all of it first
  * @opcode: enum netdam_op; @operation: enum netdam_alu; @type: enum netdam_type
- * @list_count: with NETDAM_DESCRIPTOR_LIST: entries of the gather list at @local
- * @flags: NETDAM_DESCRIPTOR_* bits
+ * @list_count: with @list: how many pieces, 1 to NETDAM_LIST_MAX
+ * @flags: NETDAM_DESCRIPTOR_* bits, see below
  * @user_data: returned in the completion
- * @remote: peer always; key and address where the opcode names memory
- * @local: source of WRITE and REDUCE, where READ stores, source and store of ECHO, also if @length is 0; atomics: no
- *         region
- * @length: bytes, at most length_max; atomics: the element's size
+ * @remote: peer always; key and address where the opcode names memory; SEND: @key is the receive key of the queue pair
+ *          there, @address 0
+ * @local: source of WRITE, SEND and REDUCE, where READ stores, source and store of ECHO, also if @length is 0; atomics:
+ *         no region
+ * @length: bytes, at most length_max; SEND: at most payload_max; atomics: the element's size; with @list: 0, or the sum
+ *          of the pieces
  * @immediate: with NETDAM_DESCRIPTOR_IMMEDIATE
- * @operand: atomics: FETCH_ADD, SWAP: value; CAS: compare, swap
+ * @operand: atomics: FETCH_ADD, FETCH_OP, SWAP: value; CAS: compare, swap
+ * @list: pieces that together are the source, in this order, instead of @local, which is then zero; or NULL. Copied.
+ *
+ * Flags. Without any a request is executed exactly once, and in any order with others.
+ *   NETDAM_DESCRIPTOR_FENCE: started after all earlier requests of this queue pair have completed
+ *   NETDAM_DESCRIPTOR_ORDERED: sent after all earlier ORDERED requests of this queue pair towards this peer
+ *   NETDAM_DESCRIPTOR_RELAXED: idempotent operations only: a late copy may be executed again, even after the completion
+ *   NETDAM_DESCRIPTOR_UNRELIABLE: completes when sent; may be lost, or executed more than once
+ *   NETDAM_DESCRIPTOR_IMMEDIATE: WRITE, SEND: the target gets @immediate in a receive completion, after the payload
+ *   NETDAM_DESCRIPTOR_REPRODUCIBLE: float sums in one fixed order
+ *   NETDAM_DESCRIPTOR_LIST: set by the library when @list is given; without @list the application keeps an array of
+ *   struct netdam_list_entry in on-board memory, at @local
+ * What the firmware does not do completes as NETDAM_STATUS_LOCAL_UNSUPPORTED.
  */
 struct netdam_request {
     uint8_t opcode;
@@ -382,6 +440,7 @@ struct netdam_request {
     uint32_t length;
     uint32_t immediate;
     uint64_t operand[2];
+    const struct netdam_piece *list;
 };
 
 /**
@@ -393,18 +452,48 @@ struct netdam_request {
  *
  * Returns how many were posted: all, or those before the first that does not fit or is malformed.
  * Errors, when none was posted: -EAGAIN (the ring is full, or too many completions wait to be polled), -EINVAL (the
- * first is malformed: no peer, handles of another device, or a region missing or too much), -EMSGSIZE (the first is
- * longer than length_max), -ESTALE (the device, or what the request names, was reset), -EIO (the ring is broken:
- * destroy it).
+ * first is malformed: no peer, handles of another device, a region missing or too much, or an impossible list),
+ * -EMSGSIZE (the first is longer than length_max), -ESTALE (the device, or what the request names, was reset), -EIO
+ * (the ring is broken: destroy it); and for the first request of a queue pair that has a @list, which needs a region
+ * and on-board memory for such lists: -ENOSPC, -ENOMEM.
  */
 NETDAM_API int netdam_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count);
+
+/**
+ * struct netdam_receive - one buffer for a message; zero all of it first
+ * @user_data: returned in the completion
+ * @local: where the message is stored; the region needs NETDAM_PERMISSION_LOCAL_WRITE
+ * @length: room, in bytes; with @list: 0, or the sum of the pieces
+ * @list_count, @list: pieces that are filled in this order, instead of @local; as in struct netdam_request
+ */
+struct netdam_receive {
+    uint64_t user_data;
+    struct netdam_local local;
+    uint32_t length;
+    uint32_t list_count;
+    const struct netdam_piece *list;
+};
+
+/**
+ * netdam_post_receive() - give the device buffers for messages
+ * @receives: @count of them; copied
+ *
+ * Each SEND to this queue pair takes one buffer, in the order of posting, and so does each WRITE with an immediate into
+ * a region made for that (netdam_region_create_config()), which leaves the buffer as it is. The completion has
+ * NETDAM_COMPLETION_RECEIVE in its flags, in @length how long the message is, and with NETDAM_COMPLETION_IMMEDIATE the
+ * sender's value in @immediate. Where no buffer is posted the sender's request ends as NETDAM_STATUS_NOT_READY, where
+ * it is too short as NETDAM_STATUS_BAD_LENGTH, and nothing happens here.
+ *
+ * Returns and errors as netdam_post(); -EINVAL also if the queue pair has no receive ring.
+ */
+NETDAM_API int netdam_post_receive(struct netdam_queue *queue, const struct netdam_receive *receives, unsigned count);
 
 /**
  * netdam_poll() - take completions without waiting
  * @completions: room for @count
  *
- * Completions come in any order. Their @user_data is the request's, their @opcode too; @status is an enum
- * netdam_status.
+ * Completions come in any order. Those with NETDAM_COMPLETION_RECEIVE in their @flags are messages: their @user_data is
+ * the receive buffer's, their @opcode the sender's. The others' are the request's. @status is an enum netdam_status.
  *
  * Returns how many were taken, 0 if none is there.
  * Errors: -ESTALE (none is left, and the device was reset), -EIO (the ring is broken: destroy the queue pair).
@@ -490,6 +579,33 @@ NETDAM_API int netdam_fetch_add(struct netdam_queue *queue, unsigned type, struc
  */
 NETDAM_API int netdam_cas(struct netdam_queue *queue, unsigned type, struct netdam_remote at, uint64_t compare,
                           uint64_t swap, uint64_t *old, uint64_t timeout_ns);
+
+/**
+ * netdam_swap() - store @value in the element at @at
+ * @type: an integer type
+ * @old: what was there before, zero-extended; or NULL
+ */
+NETDAM_API int netdam_swap(struct netdam_queue *queue, unsigned type, struct netdam_remote at, uint64_t value,
+                           uint64_t *old, uint64_t timeout_ns);
+
+/**
+ * netdam_fetch_op() - element at @at = element at @at @operation @value
+ * @operation: enum netdam_alu; @type: enum netdam_type
+ * @value: the bits of one element, zero-extended
+ * @old: what was there before, likewise; or NULL
+ */
+NETDAM_API int netdam_fetch_op(struct netdam_queue *queue, unsigned operation, unsigned type, struct netdam_remote at,
+                               uint64_t value, uint64_t *old, uint64_t timeout_ns);
+
+/**
+ * netdam_send() - put @bytes from @from into the next receive buffer of a queue pair
+ * @to: @key is that queue pair's netdam_queue_receive_key(), @address 0
+ * @bytes: at most payload_max: a message is one packet
+ *
+ * NETDAM_STATUS_NOT_READY: there was no buffer, nothing has changed; try again later.
+ */
+NETDAM_API int netdam_send(struct netdam_queue *queue, struct netdam_remote to, struct netdam_local from,
+                           uint32_t bytes, uint64_t timeout_ns);
 
 /**
  * netdam_echo() - have a node send @bytes from @buffer back into @buffer

@@ -130,7 +130,7 @@ static int find_first(const char *root, char *address, size_t address_bytes)
             continue;
         }
         if ((!found || strcmp(entry->d_name, address) < 0) && is_netdam(root, entry->d_name)) {
-            strcpy(address, entry->d_name);
+            memcpy(address, entry->d_name, strlen(entry->d_name) + 1);
             found = true;
         }
     }
@@ -185,7 +185,7 @@ static int open_resources(struct pci *pci, const char *root, const char *address
                           const struct ndlib_log *log)
 {
     const char *what = "resource0";
-    void *mapped;
+    void *mapped = NULL;
     int fd;
     int rc;
 

@@ -166,6 +166,35 @@ int netdam_cas(struct netdam_queue *queue, unsigned type, struct netdam_remote a
     return atomic_operation(queue, &request, type, old, timeout_ns);
 }
 
+int netdam_swap(struct netdam_queue *queue, unsigned type, struct netdam_remote at, uint64_t value, uint64_t *old,
+                uint64_t timeout_ns)
+{
+    struct netdam_request request = {.opcode = NETDAM_OP_SWAP, .remote = at, .operand = {value, 0}};
+
+    return atomic_operation(queue, &request, type, old, timeout_ns);
+}
+
+int netdam_fetch_op(struct netdam_queue *queue, unsigned operation, unsigned type, struct netdam_remote at,
+                    uint64_t value, uint64_t *old, uint64_t timeout_ns)
+{
+    struct netdam_request request = {.opcode = NETDAM_OP_FETCH_OP, .remote = at, .operand = {value, 0}};
+
+    if (operation > UINT8_MAX) {
+        return -EINVAL;
+    }
+    request.operation = (uint8_t)operation;
+    return atomic_operation(queue, &request, type, old, timeout_ns);
+}
+
+int netdam_send(struct netdam_queue *queue, struct netdam_remote to, struct netdam_local from, uint32_t bytes,
+                uint64_t timeout_ns)
+{
+    struct netdam_request request = {.opcode = NETDAM_OP_SEND, .remote = to, .local = from, .length = bytes};
+    struct netdam_completion completion;
+
+    return execute(queue, &request, ndlib_deadline(timeout_ns), &completion);
+}
+
 int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct netdam_local buffer, uint32_t bytes,
                 uint64_t timeout_ns)
 {

@@ -50,6 +50,7 @@ enum ndlib_slot_state {
     NDLIB_SLOT_POSTED,    /* by netdam_post() */
     NDLIB_SLOT_BLOCKING,  /* a blocking operation waits for it */
     NDLIB_SLOT_ABANDONED, /* a blocking operation timed out: throw the completion away */
+    NDLIB_SLOT_RECEIVE,   /* by netdam_post_receive() */
 };
 
 /* A request from post to poll. Its place and its use count are what the descriptor carries as user data. */
@@ -74,25 +75,37 @@ struct netdam_queue {
     /* The device owns sq->consumer and cq->producer; the others are ours, and these copies of them are what counts. */
     struct netdam_ring *sq;
     struct netdam_ring *cq;
+    struct netdam_ring *rq; /* its consumer is the device's; NULL: no receive ring */
     struct netdam_descriptor *sq_entries;
     struct netdam_completion *cq_entries;
+    struct netdam_descriptor *rq_entries;
     uint32_t sq_entries_count;
     uint32_t cq_entries_count;
+    uint32_t rq_entries_count; /* 0: no receive ring */
     uint32_t sq_producer;
+    uint32_t rq_producer;
     uint32_t cq_consumer;
     uint32_t cq_producer; /* as last seen */
     uint32_t arm;
     uint64_t sq_offset;
     uint64_t cq_offset;
+    uint64_t rq_offset;
+    uint64_t receive_key;
 
     /*
-     * The device takes a descriptor only when its completion has a place, so at most both rings' entries are under way;
+     * The device takes a descriptor only when its completion has a place, so at most all rings' entries are under way;
      * completions set aside by blocking operations keep their slots, so these are enough for all.
      */
     struct ndlib_slot *slots;
     uint32_t slots_count;
     uint32_t first_free; /* UINT32_MAX: none */
     uint32_t slots_posted;
+    uint32_t slots_receive;
+
+    /* On-board memory for lists, NETDAM_LIST_MAX entries for each slot; NULL until one is posted. */
+    struct netdam_list_entry *lists;
+    struct netdam_region *lists_region;
+    uint64_t lists_offset;
 
     /* Completions set aside for netdam_poll(): a ring of slots_count. */
     struct netdam_completion *aside;
@@ -138,8 +151,40 @@ int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests
  */
 int ndlib_take(struct netdam_queue *queue, struct netdam_completion *completion, uint32_t *slot);
 
+/* The slot that ndlib_slot_take() will use, or UINT32_MAX if all are in use. */
+static inline uint32_t ndlib_slot_next(const struct netdam_queue *queue)
+{
+    return queue->first_free;
+}
+
+/* Uses that slot; returns what its descriptor carries as user data. */
+uint64_t ndlib_slot_take(struct netdam_queue *queue, uint64_t user_data, enum ndlib_slot_state state);
+
 /* Ends a slot's use. */
 void ndlib_slot_free(struct netdam_queue *queue, uint32_t slot);
+
+/*
+ * Entries in use of the submission or receive ring, which holds `entries`, our index being `producer`. -EIO if the
+ * device's index is impossible, and the queue pair is broken then.
+ */
+int64_t ndlib_ring_used(struct netdam_queue *queue, const struct netdam_ring *ring, uint32_t producer,
+                        uint32_t entries);
+
+/* Tells the device that entries below `producer` are there, and wakes it if it asked for that. */
+void ndlib_announce(struct netdam_queue *queue, struct netdam_ring *ring, uint32_t producer);
+
+/* 0 if a request of this queue pair may name that memory; -EINVAL, -ESTALE. */
+int ndlib_check_region(const struct netdam_queue *queue, const struct netdam_region *region);
+
+/*
+ * Puts a list, or without a list `local` and `length`, into a descriptor that will use the slot ndlib_slot_next().
+ * 0, or an error of netdam_post().
+ */
+int ndlib_encode_local(struct netdam_queue *queue, struct netdam_descriptor *descriptor, struct netdam_local local,
+                       uint32_t length, const struct netdam_piece *list, unsigned list_count);
+
+/* Gives back what ndlib_encode_local() took for lists. The mutex is not held. */
+void ndlib_lists_destroy(struct netdam_queue *queue);
 
 /* Tells the device which completions were taken. */
 void ndlib_release(struct netdam_queue *queue);

@@ -9,17 +9,25 @@
 #include "internal.h"
 #include "netdam/wire.h"
 
-int netdam_region_create(struct netdam_device *device, uint64_t offset, uint64_t bytes, unsigned permissions,
-                         uint64_t key, struct netdam_region **region_out)
+int netdam_region_create_config(struct netdam_device *device, const struct netdam_region_config *config,
+                                struct netdam_region **region_out)
 {
-    /* Tenant 0: none. */
-    const uint64_t arguments[] = {offset, bytes, permissions, key, 0};
+    const struct netdam_queue *immediates = config->immediates;
+    uint64_t offset = config->offset;
+    uint64_t bytes = config->bytes;
+    const uint64_t arguments[] = {
+        offset,      bytes,          config->permissions,
+        config->key, config->tenant, immediates ? immediates->index + UINT64_C(1) : 0,
+    };
     uint64_t results[NETDAM_ADMIN_RESULTS];
     struct netdam_region *region;
     int rc = ndlib_may_change(device);
 
     if (rc != 0) {
         return rc;
+    }
+    if (immediates && (immediates->device != device || !immediates->rq)) {
+        return -EINVAL;
     }
     if (bytes == 0 || offset > device->backend.memory_bytes || bytes > device->backend.memory_bytes - offset) {
         return -EINVAL;
@@ -29,7 +37,10 @@ int netdam_region_create(struct netdam_device *device, uint64_t offset, uint64_t
         return -ENOMEM;
     }
     pthread_mutex_lock(&device->mutex);
-    rc = ndlib_admin(device, NETDAM_ADMIN_REGION_CREATE, arguments, 5, results);
+    /* The number of a queue pair from before a reset is another one's now. */
+    rc = immediates && ndlib_is_stale(device, immediates->epoch)
+             ? -ESTALE
+             : ndlib_admin(device, NETDAM_ADMIN_REGION_CREATE, arguments, 6, results);
     if (rc == 0) {
         region->device = device;
         region->offset = offset;
@@ -47,6 +58,15 @@ int netdam_region_create(struct netdam_device *device, uint64_t offset, uint64_t
     }
     *region_out = region;
     return 0;
+}
+
+int netdam_region_create(struct netdam_device *device, uint64_t offset, uint64_t bytes, unsigned permissions,
+                         uint64_t key, struct netdam_region **region)
+{
+    const struct netdam_region_config config = {
+        .offset = offset, .bytes = bytes, .key = key, .permissions = permissions};
+
+    return netdam_region_create_config(device, &config, region);
 }
 
 int netdam_region_destroy(struct netdam_region *region)

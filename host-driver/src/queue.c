@@ -58,7 +58,7 @@ static void give_vector(struct netdam_device *device, struct netdam_queue *queue
 
 static int create_slots(struct netdam_queue *queue)
 {
-    queue->slots_count = queue->sq_entries_count + queue->cq_entries_count;
+    queue->slots_count = queue->sq_entries_count + queue->cq_entries_count + queue->rq_entries_count;
     queue->slots = calloc(queue->slots_count, sizeof(*queue->slots));
     queue->aside = calloc(queue->slots_count, sizeof(*queue->aside));
     if (!queue->slots || !queue->aside) {
@@ -78,7 +78,8 @@ static void free_queue(struct netdam_queue *queue)
 }
 
 /* Has the device create the pair over the rings' memory. The mutex is held. */
-static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsigned cq_log2, uint32_t first_index)
+static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsigned cq_log2, unsigned rq_log2,
+                            uint32_t first_index)
 {
     struct netdam_device *device = queue->device;
     const uint64_t arguments[NETDAM_ADMIN_ARGS] = {
@@ -86,8 +87,8 @@ static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsign
         sq_log2,
         queue->cq_offset,
         cq_log2,
-        0, /* no receive ring */
-        0,
+        queue->rq_offset,
+        rq_log2,
         NETDAM_QUEUE_NETDAM | (uint64_t)queue->vector << 16,
         first_index,
     };
@@ -110,12 +111,56 @@ static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsign
     queue->cq = (struct netdam_ring *)(void *)(device->backend.memory + queue->cq_offset);
     queue->sq_entries = (struct netdam_descriptor *)(void *)(queue->sq + 1);
     queue->cq_entries = (struct netdam_completion *)(void *)(queue->cq + 1);
+    if (queue->rq_entries_count != 0) {
+        queue->rq = (struct netdam_ring *)(void *)(device->backend.memory + queue->rq_offset);
+        queue->rq_entries = (struct netdam_descriptor *)(void *)(queue->rq + 1);
+        queue->rq_producer = ndlib_load_acquire(&queue->rq->producer);
+        queue->receive_key = results[1];
+    }
     /* The device has written the headers; what it wrote is where it will go on. */
     queue->sq_producer = ndlib_load_acquire(&queue->sq->producer);
     queue->cq_consumer = ndlib_load_acquire(&queue->cq->consumer);
     queue->cq_producer = queue->cq_consumer;
     queue->arm = ndlib_load_relaxed(&queue->cq->arm);
     return 0;
+}
+
+/* Takes the rings' memory. On failure nothing is taken. The mutex is held. */
+static int take_rings(struct netdam_queue *queue, unsigned sq_log2, unsigned cq_log2, unsigned rq_log2)
+{
+    struct ndlib_alloc *alloc = &queue->device->alloc;
+    int rc = ndlib_alloc_take(alloc, netdam_ring_bytes(sq_log2, sizeof(struct netdam_descriptor)), NETDAM_RING_ALIGN,
+                              &queue->sq_offset);
+
+    if (rc != 0) {
+        return rc;
+    }
+    rc = ndlib_alloc_take(alloc, netdam_ring_bytes(cq_log2, sizeof(struct netdam_completion)), NETDAM_RING_ALIGN,
+                          &queue->cq_offset);
+    if (rc != 0) {
+        ndlib_alloc_give(alloc, queue->sq_offset);
+        return rc;
+    }
+    if (queue->rq_entries_count != 0) {
+        rc = ndlib_alloc_take(alloc, netdam_ring_bytes(rq_log2, sizeof(struct netdam_descriptor)), NETDAM_RING_ALIGN,
+                              &queue->rq_offset);
+        if (rc != 0) {
+            ndlib_alloc_give(alloc, queue->cq_offset);
+            ndlib_alloc_give(alloc, queue->sq_offset);
+        }
+    }
+    return rc;
+}
+
+static void give_rings(struct netdam_queue *queue)
+{
+    struct ndlib_alloc *alloc = &queue->device->alloc;
+
+    ndlib_alloc_give(alloc, queue->sq_offset);
+    ndlib_alloc_give(alloc, queue->cq_offset);
+    if (queue->rq_entries_count != 0) {
+        ndlib_alloc_give(alloc, queue->rq_offset);
+    }
 }
 
 int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_config *config,
@@ -125,6 +170,7 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
     struct netdam_queue *queue;
     int sq_log2;
     int cq_log2;
+    int rq_log2 = 0;
     int rc = ndlib_may_change(device);
 
     if (rc != 0) {
@@ -135,7 +181,10 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
     }
     sq_log2 = depth_log2(config->submission_depth);
     cq_log2 = depth_log2(config->completion_depth);
-    if (sq_log2 < 0 || cq_log2 < 0 || config->reserved != 0) {
+    if (config->receive_depth != 0) {
+        rq_log2 = depth_log2(config->receive_depth);
+    }
+    if (sq_log2 < 0 || cq_log2 < 0 || rq_log2 < 0) {
         return -EINVAL;
     }
     queue = calloc(1, sizeof(*queue));
@@ -145,6 +194,7 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
     queue->device = device;
     queue->sq_entries_count = UINT32_C(1) << sq_log2;
     queue->cq_entries_count = UINT32_C(1) << cq_log2;
+    queue->rq_entries_count = rq_log2 != 0 ? UINT32_C(1) << rq_log2 : 0;
     rc = create_slots(queue);
     if (rc != 0) {
         free_queue(queue);
@@ -152,20 +202,14 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
     }
 
     pthread_mutex_lock(&device->mutex);
-    rc = ndlib_alloc_take(&device->alloc, netdam_ring_bytes((unsigned)sq_log2, sizeof(struct netdam_descriptor)),
-                          NETDAM_RING_ALIGN, &queue->sq_offset);
+    rc = take_rings(queue, (unsigned)sq_log2, (unsigned)cq_log2, (unsigned)rq_log2);
     if (rc != 0) {
         goto fail;
     }
-    rc = ndlib_alloc_take(&device->alloc, netdam_ring_bytes((unsigned)cq_log2, sizeof(struct netdam_completion)),
-                          NETDAM_RING_ALIGN, &queue->cq_offset);
-    if (rc != 0) {
-        goto fail_sq;
-    }
     take_vector(device, queue);
-    rc = create_in_device(queue, (unsigned)sq_log2, (unsigned)cq_log2, config->first_index);
+    rc = create_in_device(queue, (unsigned)sq_log2, (unsigned)cq_log2, (unsigned)rq_log2, config->first_index);
     if (rc != 0) {
-        goto fail_cq;
+        goto fail_rings;
     }
     queue->epoch = atomic_load_explicit(&device->epoch, memory_order_relaxed);
     queue->length_max = device->length_max;
@@ -175,11 +219,9 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
     *queue_out = queue;
     return 0;
 
-fail_cq:
+fail_rings:
     give_vector(device, queue);
-    ndlib_alloc_give(&device->alloc, queue->cq_offset);
-fail_sq:
-    ndlib_alloc_give(&device->alloc, queue->sq_offset);
+    give_rings(queue);
 fail:
     pthread_mutex_unlock(&device->mutex);
     free_queue(queue);
@@ -204,14 +246,14 @@ int netdam_queue_destroy(struct netdam_queue *queue)
     }
     /* A device that has not let go of the rings may still write them: their memory is then never used again. */
     if (rc == 0) {
-        ndlib_alloc_give(&device->alloc, queue->sq_offset);
-        ndlib_alloc_give(&device->alloc, queue->cq_offset);
+        give_rings(queue);
         give_vector(device, queue);
     }
     for (link = &device->queues; *link != queue; link = &(*link)->next) {
     }
     *link = queue->next;
     pthread_mutex_unlock(&device->mutex);
+    ndlib_lists_destroy(queue);
     free_queue(queue);
     return rc == 0 || rc == -ENODEV ? rc : -EIO;
 }
@@ -221,7 +263,7 @@ unsigned netdam_queue_outstanding(const struct netdam_queue *queue)
     return queue->slots_posted;
 }
 
-static uint32_t slot_take(struct netdam_queue *queue, uint64_t user_data, enum ndlib_slot_state state)
+uint64_t ndlib_slot_take(struct netdam_queue *queue, uint64_t user_data, enum ndlib_slot_state state)
 {
     uint32_t index = queue->first_free;
     struct ndlib_slot *slot = &queue->slots[index];
@@ -231,7 +273,8 @@ static uint32_t slot_take(struct netdam_queue *queue, uint64_t user_data, enum n
     slot->state = state;
     slot->uses++;
     queue->slots_posted += state == NDLIB_SLOT_POSTED;
-    return index;
+    queue->slots_receive += state == NDLIB_SLOT_RECEIVE;
+    return (uint64_t)slot->uses << 32 | index;
 }
 
 void ndlib_slot_free(struct netdam_queue *queue, uint32_t index)
@@ -239,6 +282,7 @@ void ndlib_slot_free(struct netdam_queue *queue, uint32_t index)
     struct ndlib_slot *slot = &queue->slots[index];
 
     queue->slots_posted -= slot->state == NDLIB_SLOT_POSTED;
+    queue->slots_receive -= slot->state == NDLIB_SLOT_RECEIVE;
     slot->state = NDLIB_SLOT_FREE;
     slot->next_free = queue->first_free;
     queue->first_free = index;
@@ -248,18 +292,16 @@ void ndlib_slot_free(struct netdam_queue *queue, uint32_t index)
  * Turns a request into a descriptor, but for user_data. Whether the combination makes sense is the firmware's to judge;
  * checked here is only what would be lost in translation.
  */
-static int encode(const struct netdam_queue *queue, const struct netdam_request *request,
+static int encode(struct netdam_queue *queue, const struct netdam_request *request,
                   struct netdam_descriptor *descriptor)
 {
-    const struct netdam_device *device = queue->device;
     const struct netdam_peer *peer = request->remote.peer;
-    const struct netdam_region *region = request->local.region;
     unsigned op_flags = netdam_op_flags(request->opcode);
 
-    if (!peer || peer->device != device || (region && region->device != device)) {
+    if (!peer || peer->device != queue->device) {
         return -EINVAL;
     }
-    if (peer->epoch != queue->epoch || (region && region->epoch != queue->epoch)) {
+    if (peer->epoch != queue->epoch) {
         return -ESTALE;
     }
     if (request->length > queue->length_max) {
@@ -277,29 +319,23 @@ static int encode(const struct netdam_queue *queue, const struct netdam_request 
     descriptor->remote_address = request->remote.address;
     descriptor->immediate = request->immediate;
     if ((op_flags & NETDAM_OPF_ATOMIC) != 0) {
-        if (region) {
+        if (request->local.region || request->list) {
             return -EINVAL;
         }
         descriptor->u.operand[0] = request->operand[0];
         descriptor->u.operand[1] = request->operand[1];
         return 0;
     }
-    /* Without a region its index would be 0, which is another region's. */
-    if (!region && (op_flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) != 0) {
-        return -EINVAL;
+    if (!request->list && !request->local.region) {
+        /* Without a region its index would be 0, which is another region's. */
+        return (op_flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) != 0 ? -EINVAL : 0;
     }
-    descriptor->local_region = region ? region->index : 0;
-    descriptor->u.buffer.local_address = request->local.address;
-    return 0;
+    return ndlib_encode_local(queue, descriptor, request->local, request->length, request->list, request->list_count);
 }
 
-int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count,
-               enum ndlib_slot_state state, uint32_t *last_slot)
+int64_t ndlib_ring_used(struct netdam_queue *queue, const struct netdam_ring *ring, uint32_t producer, uint32_t entries)
 {
-    uint32_t producer = queue->sq_producer;
     uint32_t used;
-    unsigned posted;
-    int rc = -EAGAIN;
 
     if (ndlib_is_stale(queue->device, queue->epoch)) {
         return -ESTALE;
@@ -308,16 +344,42 @@ int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests
         return -EIO;
     }
     /* Acquire: the device has read the entries below `consumer` before we overwrite them. */
-    used = producer - ndlib_load_acquire(&queue->sq->consumer);
-    if (used > queue->sq_entries_count) {
+    used = producer - ndlib_load_acquire(&ring->consumer);
+    if (used > entries) {
         queue->broken = true;
         return -EIO;
     }
+    return used;
+}
+
+void ndlib_announce(struct netdam_queue *queue, struct netdam_ring *ring, uint32_t producer)
+{
+    /* Descriptors, and the payload the application has stored, before the index: pairs with the device's acquire. */
+    ndlib_store_barrier();
+    ndlib_store_release(&ring->producer, producer);
+    /* Index before the flag's load, as the device does flag before index: one of us sees the other. */
+    ndlib_full_barrier();
+    if ((ndlib_load_relaxed(&ring->consumer_flags) & NETDAM_RING_NEED_WAKEUP) != 0) {
+        ndlib_write(queue->device, queue->doorbell, 4, 1);
+    }
+}
+
+int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count,
+               enum ndlib_slot_state state, uint32_t *last_slot)
+{
+    uint32_t producer = queue->sq_producer;
+    int64_t used = ndlib_ring_used(queue, queue->sq, producer, queue->sq_entries_count);
+    unsigned posted;
+    int rc = -EAGAIN;
+
+    if (used < 0) {
+        return (int)used;
+    }
     for (posted = 0; posted < count; posted++, used++) {
         struct netdam_descriptor descriptor;
-        uint32_t slot;
+        uint32_t slot = ndlib_slot_next(queue);
 
-        if (used == queue->sq_entries_count || queue->first_free == NO_SLOT) {
+        if (used == queue->sq_entries_count || slot == NO_SLOT) {
             rc = -EAGAIN;
             break;
         }
@@ -325,26 +387,17 @@ int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests
         if (rc != 0) {
             break;
         }
-        slot = slot_take(queue, requests[posted].user_data, state);
+        descriptor.user_data = ndlib_slot_take(queue, requests[posted].user_data, state);
         if (last_slot) {
             *last_slot = slot;
         }
-        descriptor.user_data = (uint64_t)queue->slots[slot].uses << 32 | slot;
         queue->sq_entries[(producer + posted) & (queue->sq_entries_count - 1)] = descriptor;
     }
     if (posted == 0) {
         return count == 0 ? 0 : rc;
     }
     queue->sq_producer = producer + posted;
-
-    /* Descriptors, and the payload the application has stored, before the index: pairs with the device's acquire. */
-    ndlib_store_barrier();
-    ndlib_store_release(&queue->sq->producer, queue->sq_producer);
-    /* Index before the flag's load, as the device does flag before index: one of us sees the other. */
-    ndlib_full_barrier();
-    if ((ndlib_load_relaxed(&queue->sq->consumer_flags) & NETDAM_RING_NEED_WAKEUP) != 0) {
-        ndlib_write(queue->device, queue->doorbell, 4, 1);
-    }
+    ndlib_announce(queue, queue->sq, queue->sq_producer);
     return (int)posted;
 }
 
@@ -385,7 +438,9 @@ int ndlib_take(struct netdam_queue *queue, struct netdam_completion *completion,
 
         slot = (uint32_t)completion->user_data;
         if (slot >= queue->slots_count || queue->slots[slot].state == NDLIB_SLOT_FREE ||
-            queue->slots[slot].uses != completion->user_data >> 32) {
+            queue->slots[slot].uses != completion->user_data >> 32 ||
+            (queue->slots[slot].state == NDLIB_SLOT_RECEIVE) !=
+                ((completion->flags & NETDAM_COMPLETION_RECEIVE) != 0)) {
             ndlib_log(&queue->device->log, NETDAM_LOG_WARNING, "%s: queue pair %u completed a request never posted",
                       queue->device->backend.name, queue->index);
             continue;

@@ -82,6 +82,33 @@ unsigned fake_run(struct fake *fake, unsigned index, unsigned count)
     return done;
 }
 
+bool fake_message(struct fake *fake, unsigned index, uint8_t opcode, uint32_t length, const uint32_t *immediate,
+                  struct netdam_descriptor *taken)
+{
+    struct fake_queue *queue = &fake->queues[index];
+    const struct netdam_descriptor *entries = (const void *)(queue->rq + 1);
+    struct netdam_completion completion = {
+        .length = length, .opcode = opcode, .flags = NETDAM_COMPLETION_RECEIVE, .queue_pair = index};
+    const struct netdam_descriptor *descriptor = &entries[queue->rq_consumer & (queue->rq_entries - 1)];
+
+    if (__atomic_load_n(&queue->rq->producer, __ATOMIC_ACQUIRE) == queue->rq_consumer) {
+        return false;
+    }
+    if (taken) {
+        *taken = *descriptor;
+    }
+    completion.user_data = descriptor->user_data;
+    if (immediate) {
+        completion.flags |= NETDAM_COMPLETION_IMMEDIATE;
+        completion.immediate = *immediate;
+        completion.result = *immediate;
+    }
+    queue->rq_consumer++;
+    __atomic_store_n(&queue->rq->consumer, queue->rq_consumer, __ATOMIC_RELEASE);
+    fake_complete(fake, index, &completion);
+    return true;
+}
+
 /* Completes as FLUSHED what is in the submission ring. */
 static void flush(struct fake *fake, unsigned index)
 {
@@ -108,7 +135,9 @@ static uint32_t create_queue(struct fake *fake)
     }
     if (arguments[0] % NETDAM_RING_ALIGN != 0 || arguments[2] % NETDAM_RING_ALIGN != 0 ||
         arguments[0] + netdam_ring_bytes((unsigned)arguments[1], 64) > FAKE_MEMORY_BYTES ||
-        arguments[2] + netdam_ring_bytes((unsigned)arguments[3], 32) > FAKE_MEMORY_BYTES) {
+        arguments[2] + netdam_ring_bytes((unsigned)arguments[3], 32) > FAKE_MEMORY_BYTES ||
+        (arguments[5] != 0 && (arguments[4] % NETDAM_RING_ALIGN != 0 ||
+                               arguments[4] + netdam_ring_bytes((unsigned)arguments[5], 64) > FAKE_MEMORY_BYTES))) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     queue = &fake->queues[index];
@@ -125,6 +154,14 @@ static uint32_t create_queue(struct fake *fake)
     *queue->sq = (struct netdam_ring){.producer = queue->sq_consumer, .consumer = queue->sq_consumer};
     *queue->cq = (struct netdam_ring){.producer = queue->cq_producer, .consumer = queue->cq_producer};
     queue->sq->consumer_flags = fake->want_wakeup ? NETDAM_RING_NEED_WAKEUP : 0;
+    if (arguments[5] != 0) {
+        queue->rq = (void *)(fake->memory + arguments[4]);
+        queue->rq_entries = UINT32_C(1) << arguments[5];
+        queue->rq_consumer = (uint32_t)arguments[7];
+        *queue->rq = (struct netdam_ring){.producer = queue->rq_consumer, .consumer = queue->rq_consumer};
+        queue->rq->consumer_flags = fake->want_wakeup ? NETDAM_RING_NEED_WAKEUP : 0;
+        fake->results[1] = FAKE_RECEIVE_KEY + index;
+    }
     fake->results[0] = index;
     return NETDAM_ADMIN_STATUS_OK;
 }

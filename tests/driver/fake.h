@@ -14,9 +14,12 @@ struct fake_queue {
     bool used;
     struct netdam_ring *sq;
     struct netdam_ring *cq;
+    struct netdam_ring *rq; /* NULL: none */
     uint32_t sq_entries;
     uint32_t cq_entries;
+    uint32_t rq_entries;
     uint32_t sq_consumer;
+    uint32_t rq_consumer;
     uint32_t cq_producer;
     uint32_t arm_seen;
     unsigned vector;
@@ -70,6 +73,15 @@ struct fake *fake_new(bool interrupts, struct ndlib_backend *backend);
 
 /* Takes and completes up to `count` descriptors of a queue pair; returns how many. */
 unsigned fake_run(struct fake *fake, unsigned queue, unsigned count);
+
+#define FAKE_RECEIVE_KEY UINT64_C(0x7265636569766500) /* plus the queue pair's index */
+
+/*
+ * Takes the next receive buffer as a message would, without storing one, and completes it. False if there is none.
+ * `taken` gets the descriptor and may be NULL.
+ */
+bool fake_message(struct fake *fake, unsigned queue, uint8_t opcode, uint32_t length, const uint32_t *immediate,
+                  struct netdam_descriptor *taken);
 
 /* Stores a completion nobody asked for. */
 void fake_complete(struct fake *fake, unsigned queue, const struct netdam_completion *completion);

@@ -45,3 +45,5 @@ $(O)/host-driver/netdam-mem: $(O)/host-driver/tools/decode.o $(O)/host-driver/to
 -include $(HOST_DRIVER_SOURCES:%.c=$(O)/%.d) $(HOST_DRIVER_TOOL_SOURCES:%.c=$(O)/%.d)
 
 ALL += $(O)/host-driver/libnetdam.a $(O)/host-driver/libnetdam.so.0 $(HOST_DRIVER_TOOLS:%=$(O)/host-driver/%)
+
+include host-driver/tools/rules.mk

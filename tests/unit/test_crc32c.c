@@ -113,7 +113,7 @@ static void copy_copies_and_sums_at_every_alignment_and_length(void **state)
             for (unsigned to = 0; to < 8; to++) {
                 for (unsigned bytes = 0; bytes <= 72; bytes++) {
                     memset(target, 0xc9, ROOM);
-                    assert_int_equal(ndfw_crc32c_copy(firmwares[f], target + 16 + to, source + from, bytes),
+                    assert_int_equal(ndfw_crc32c_copy(firmwares[f], 0, target + 16 + to, source + from, bytes),
                                      ndtest_crc32c(0, source + from, bytes));
                     assert_memory_equal(target + 16 + to, source + from, bytes);
                     for (unsigned i = 0; i < 16 + to; i++) {
@@ -138,8 +138,8 @@ static void copy_reads_nothing_outside(void **state)
         uint8_t *source = malloc(bytes);
 
         memset(source, (int)bytes, bytes);
-        assert_int_equal(ndfw_crc32c_copy(&fast, target, source, bytes), ndtest_crc32c(0, source, bytes));
-        assert_int_equal(ndfw_crc32c_copy(&plain, target, source, bytes), ndtest_crc32c(0, source, bytes));
+        assert_int_equal(ndfw_crc32c_copy(&fast, 0, target, source, bytes), ndtest_crc32c(0, source, bytes));
+        assert_int_equal(ndfw_crc32c_copy(&plain, 0, target, source, bytes), ndtest_crc32c(0, source, bytes));
         free(source);
     }
 }

@@ -248,6 +248,9 @@ static void every_golden_answer_is_accepted_as_a_response(void **state)
         assert_int_equal(packet.status, status_value(e->expected));
         assert_true(packet.context == UNIT_CONTEXT);
         assert_int_equal(packet.opcode, packets[i].frame[at + 32]);
+        assert_int_equal(packet.operation, packets[i].frame[at + 33]);
+        assert_int_equal(packet.type, packets[i].frame[at + 34]);
+        assert_int_equal(packet.hop, packets[i].frame[at + 35]);
         assert_int_equal(packet.length, read_be(packets[i].frame + at + 36, 4));
         assert_true(packet.generation == read_be(packets[i].frame + at + 40, 8));
         assert_true(packet.echo == read_be(packets[i].frame + at + 48, 8));

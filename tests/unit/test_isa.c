@@ -132,7 +132,7 @@ static void every_opcode_can_be_told_by_its_flags(void **state)
         assert_true((f & NETDAM_OPF_ATOMIC) == 0 || (f & NETDAM_OPF_MODIFIES) != 0);
         assert_true((f & NETDAM_OPF_ATOMIC) == 0 || (f & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) == 0);
         assert_true((f & NETDAM_OPF_DEVICE) == 0 || (f & (NETDAM_OPF_CHAIN | NETDAM_OPF_MEMORY)) == 0);
-        assert_int_equal(ndfw_uses_lane((unsigned)ops[i].value), (f & NETDAM_OPF_MODIFIES) != 0);
+        assert_int_equal(ndfw_uses_lane((unsigned)ops[i].value, false), (f & NETDAM_OPF_MODIFIES) != 0);
     }
 }
 

@@ -421,7 +421,8 @@ static void a_silent_unconfirmed_lane_is_given_up_with_a_new_epoch(void **state)
     (void)state;
     config.lane_give_up_ns = 1000 * UNIT_MS;
     unit_start(&u, 1, &config);
-    fill(&u, 3, 1);
+    fill(&u, 3, 0);
+    assert_int_equal(confirm(&u, 1, G, 6, &result), EXECUTE); /* its window is free, and taken by nobody */
     assert_true(ndfw_lane_next_ns(u.fw) != NETDAM_FW_NEVER);
     unit_run_for(&u, 600 * UNIT_MS);
     assert_int_equal(admit(&u, 3, G, 6, 1, &result), EXECUTE); /* not silent */

@@ -90,7 +90,8 @@ struct netdam_open_config {
 
 /**
  * netdam_open() - open a device
- * @name: "pci:0000:00:04.0": the card at that PCI address, through sysfs; needs root
+ * @name: "pci:0000:00:04.0": the card at that PCI address: through vfio-pci where that has it, with interrupts; else
+ *        through sysfs, without, which needs root
  *        "pci": the first card found
  *        "udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16]": a soft device in this process, on a UDP socket bound
  *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. Needs no privilege.
@@ -98,6 +99,8 @@ struct netdam_open_config {
  * @device: the handle; netdam_close() releases it
  *
  * A card is locked against other processes that use this library and, unless NETDAM_OPEN_NO_RESET is set, reset.
+ * vfio-pci resets it in any case, when it is opened and when it is closed. To observe a card that vfio-pci has, and
+ * nobody has open, is to open it.
  *
  * Errors: -EINVAL (@name or @config is malformed; a log line names the part), -ENODEV (no such card, or what is there
  * is no NetDAM device), -EBUSY (another process has it, or a kernel driver), -EPROTONOSUPPORT (its specification has

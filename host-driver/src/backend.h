@@ -35,11 +35,15 @@ struct ndlib_backend {
 };
 
 /*
- * The card at a PCI address, or with NULL the first found. `root` is where sysfs lists PCI devices. Errors as
- * netdam_open().
+ * The card at a PCI address, or with NULL the first found; through vfio-pci if that has it, else through sysfs. `root`
+ * is where sysfs lists PCI devices. Errors as netdam_open().
  */
 int ndlib_pci_open(const char *root, const char *address, const struct netdam_open_config *config,
                    const struct ndlib_log *log, struct ndlib_backend *backend);
+
+/* The card at a PCI address that vfio-pci has, in that IOMMU group. Errors as netdam_open(). */
+int ndlib_vfio_open(const char *address, unsigned group, const struct netdam_open_config *config,
+                    const struct ndlib_log *log, struct ndlib_backend *backend);
 
 /* A soft device: what follows "udp:" in its name. Errors as netdam_open(). */
 int ndlib_udp_open(const char *arguments, const struct netdam_open_config *config, const struct ndlib_log *log,

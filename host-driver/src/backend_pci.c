@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The card, through sysfs: find it, enable it, lock it, map its registers and its memory. No interrupts. */
+/*
+ * The card: find it, and hand it to vfio where vfio-pci has it. Otherwise through sysfs: enable it, lock it, map its
+ * registers and its memory, without interrupts.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -138,6 +141,56 @@ static int find_first(const char *root, char *address, size_t address_bytes)
     return found ? 0 : -ENODEV;
 }
 
+/* The last part of where a link of a device points to: its driver's name, its group's number. 0 or -errno. */
+static int link_read(const char *root, const char *address, const char *name, char *target, size_t target_bytes)
+{
+    char path[PATH_MAX];
+    char text[PATH_MAX];
+    const char *last;
+    ssize_t bytes;
+
+    if (snprintf(path, sizeof(path), "%s/%s/%s", root, address, name) >= (int)sizeof(path)) {
+        return -ENAMETOOLONG;
+    }
+    bytes = readlink(path, text, sizeof(text) - 1);
+    if (bytes < 0) {
+        return -errno;
+    }
+    text[bytes] = '\0';
+    last = strrchr(text, '/');
+    last = last ? last + 1 : text;
+    if (strlen(last) >= target_bytes) {
+        return -ENAMETOOLONG;
+    }
+    memcpy(target, last, strlen(last) + 1);
+    return 0;
+}
+
+static bool vfio_has_it(const char *root, const char *address)
+{
+    char driver[64];
+
+    return link_read(root, address, "driver", driver, sizeof(driver)) == 0 && strcmp(driver, "vfio-pci") == 0;
+}
+
+/* The number of a device's IOMMU group; 0 or -ENODEV. */
+static int group_read(const char *root, const char *address, unsigned *group)
+{
+    char text[16];
+    char *end;
+    unsigned long number;
+
+    if (link_read(root, address, "iommu_group", text, sizeof(text)) != 0) {
+        return -ENODEV;
+    }
+    number = strtoul(text, &end, 10);
+    if (end == text || *end != '\0' || number > INT_MAX) {
+        return -ENODEV;
+    }
+    *group = (unsigned)number;
+    return 0;
+}
+
 /*
  * Memory decoding must be on before the BARs answer. Bus mastering stays as it is: the device never needs it, and
  * completions are polled.
@@ -260,6 +313,20 @@ int ndlib_pci_open(const char *root, const char *address, const struct netdam_op
         return -ENODEV;
     }
 
+    if (vfio_has_it(root, address)) {
+        unsigned long enabled = 0;
+        unsigned group;
+
+        /* Somebody has it open: vfio lets nobody else in, but to look takes no more than its registers in sysfs. */
+        if (!observe || attribute_read(root, address, "enable", &enabled) != 0 || enabled == 0) {
+            rc = group_read(root, address, &group);
+            if (rc != 0) {
+                ndlib_log(log, NETDAM_LOG_ERROR, "pci:%s: vfio-pci has it, but it is in no IOMMU group", address);
+                return rc;
+            }
+            return ndlib_vfio_open(address, group, config, log, backend);
+        }
+    }
     rc = enable(root, address);
     if (rc != 0) {
         ndlib_log(log, NETDAM_LOG_ERROR, "pci:%s: cannot enable: %s", address, strerror(-rc));

@@ -507,6 +507,53 @@ static void unusable_cards_are_refused(void **state)
     free(keeper);
 }
 
+static void put_link(const char *address, const char *name, const char *target)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s/%s", root, address, name);
+    assert_true(unlink(path) == 0 || errno == ENOENT);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void cards_of_vfio_are_left_to_vfio(void **state)
+{
+    const struct netdam_open_config config = {0};
+    const struct netdam_open_config observe = {.flags = NETDAM_OPEN_OBSERVE};
+    struct fake *keeper = calloc(1, sizeof(*keeper));
+    const struct ndlib_log log = {.opaque = keeper, .write = fake_log};
+    struct ndlib_backend backend;
+    char text[16];
+
+    (void)state;
+    make_card("0000:00:04.0", "0x1234\n", "0x4e44\n");
+    put_link("0000:00:04.0", "driver", "../../../../bus/pci/drivers/vfio-pci");
+    assert_int_equal(ndlib_pci_open(root, NULL, &config, &log, &backend), -ENODEV);
+    assert_non_null(strstr(keeper->log, "no IOMMU group"));
+    put_link("0000:00:04.0", "iommu_group", "../../../kernel/iommu_groups/12x");
+    assert_int_equal(ndlib_pci_open(root, NULL, &config, &log, &backend), -ENODEV);
+    assert_non_null(strstr(keeper->log, "no IOMMU group"));
+    /* A group that no machine has. */
+    put_link("0000:00:04.0", "iommu_group", "../../../kernel/iommu_groups/2147483647");
+    assert_true(ndlib_pci_open(root, NULL, &config, &log, &backend) < 0);
+    assert_non_null(strstr(keeper->log, "pci:0000:00:04.0: vfio: /dev/vfio/"));
+    assert_true(ndlib_pci_open(root, NULL, &observe, &log, &backend) < 0);
+    get("0000:00:04.0", "enable", text, sizeof(text));
+    assert_string_equal(text, "0\n");
+
+    /* In use through vfio: to look, sysfs is enough. */
+    put("0000:00:04.0", "enable", "1\n");
+    assert_int_equal(ndlib_pci_open(root, NULL, &observe, &log, &backend), 0);
+    assert_int_equal(backend.ops->register_read(backend.opaque, NETDAM_REG_ID, 4), NETDAM_ID);
+    backend.ops->close(backend.opaque);
+
+    /* Another driver is the kernel's business. */
+    put_link("0000:00:04.0", "driver", "../../../../bus/pci/drivers/vfio-pci-not");
+    assert_int_equal(ndlib_pci_open(root, NULL, &config, &log, &backend), 0);
+    backend.ops->close(backend.opaque);
+    free(keeper);
+}
+
 static void every_listed_name_is_found_both_ways(void **state)
 {
     (void)state;
@@ -561,6 +608,7 @@ int main(void)
         cmocka_unit_test(bad_device_names_are_named),
         cmocka_unit_test_setup_teardown(cards_are_found_enabled_and_locked, make_root, remove_root),
         cmocka_unit_test_setup_teardown(unusable_cards_are_refused, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(cards_of_vfio_are_left_to_vfio, make_root, remove_root),
         cmocka_unit_test(every_listed_name_is_found_both_ways),
     };
 

@@ -40,7 +40,7 @@ $(HOST_DRIVER_TOOLS:%=$(O)/host-driver/%): $(O)/host-driver/%: $(O)/host-driver/
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
 # Objects that only one tool needs.
-$(O)/host-driver/netdam-mem: $(O)/host-driver/tools/decode.o $(O)/host-driver/tools/transfer.o
+$(O)/host-driver/netdam-mem: $(O)/host-driver/tools/transfer.o
 
 -include $(HOST_DRIVER_SOURCES:%.c=$(O)/%.d) $(HOST_DRIVER_TOOL_SOURCES:%.c=$(O)/%.d)
 

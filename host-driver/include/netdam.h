@@ -617,6 +617,14 @@ NETDAM_API int netdam_send(struct netdam_queue *queue, struct netdam_remote to, 
 NETDAM_API int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct netdam_local buffer,
                            uint32_t bytes, uint64_t timeout_ns);
 
+/**
+ * netdam_describe_datagram() - tell a NetDAM datagram by names, as a @tap has it
+ * @datagram: @bytes of anything, from the NetDAM header on
+ * @line: gets one line without line end, at most @line_bytes with the terminating zero, which it always has unless
+ *        @line_bytes is 0. 240 bytes are enough. The wording is for people and may change.
+ */
+NETDAM_API void netdam_describe_datagram(const uint8_t *datagram, size_t bytes, char *line, size_t line_bytes);
+
 /*
  * Names, from the lists of the specification: in capitals, as in "BAD_KEY"; NULL if the value is not defined. The
  * opposite direction ignores case and takes '-' for '_'; -ENOENT if there is no such name. Static memory.

@@ -109,6 +109,11 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
     return 0;
 }
 
+void netdam_describe_datagram(const uint8_t *datagram, size_t bytes, char *line, size_t line_bytes)
+{
+    netdam_soft_describe(datagram, bytes, line, line_bytes);
+}
+
 int ndlib_udp_open(const char *arguments, const struct netdam_open_config *config, const struct ndlib_log *log,
                    struct ndlib_backend *backend)
 {

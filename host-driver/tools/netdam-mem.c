@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "decode.h"
 #include "transfer.h"
 #include "netdam/wire.h"
 
@@ -571,7 +570,7 @@ static void trace(void *opaque, bool outgoing, const uint8_t *datagram, size_t b
     char line[240];
 
     (void)opaque;
-    describe_datagram(datagram, bytes, line, sizeof(line));
+    netdam_describe_datagram(datagram, bytes, line, sizeof(line));
     fprintf(stderr, "%s %4zu bytes  %s\n", outgoing ? "->" : "<-", bytes, line);
 }
 

@@ -3,7 +3,7 @@
 
 DRIVER_TEST_DIR := $(O)/tests/driver
 DRIVER_TEST_INCLUDES := -Ihost-driver/include -Ihost-driver/src -Ihost-driver/tools -Ifirmware/include -Itests/driver
-DRIVER_TESTS := alloc queue receive device decode pair
+DRIVER_TESTS := alloc queue receive device describe pair
 
 SOURCES += $(wildcard tests/driver/*.c)
 INCLUDES_ALL += -Itests/driver -Ihost-driver/tools
@@ -13,7 +13,7 @@ $(DRIVER_TEST_DIR)/%.o: tests/driver/%.c
 	$(Q)$(CC) $(CFLAGS_ALL) -pthread $(DRIVER_TEST_INCLUDES) -c -o $@ $<
 
 $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%): $(DRIVER_TEST_DIR)/test_%: $(DRIVER_TEST_DIR)/test_%.o \
-    $(DRIVER_TEST_DIR)/fake.o $(O)/host-driver/tools/decode.o $(LIBNETDAM_STATIC)
+    $(DRIVER_TEST_DIR)/fake.o $(LIBNETDAM_STATIC)
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ -lcmocka
 
 $(DRIVER_TEST_DIR)/first_program: $(DRIVER_TEST_DIR)/first_program.o $(LIBNETDAM_STATIC)

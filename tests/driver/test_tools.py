@@ -194,12 +194,12 @@ def test_trace_names_each_packet(node):
     node.mem("fill", "-n", "64", "-v", "1")
     _, stderr = node.mem("read", "-n", "3000", "--trace")
     lines = stderr.splitlines()
-    expect(sum(bool(re.search(r"^-> .*\bREAD number \d+ .*length 1400", line)) for line in lines) == 2, stderr)
-    expect(sum(bool(re.search(r"^<- .*\bOK to READ number \d+ length 1400", line)) for line in lines) == 2, stderr)
+    expect(sum(bool(re.search(r"^-> .*REQUEST  READ ctx .*length 1400\b", line)) for line in lines) == 2, stderr)
+    expect(sum(bool(re.search(r"^<- .*RESPONSE READ OK ctx .*length 1400\b", line)) for line in lines) == 2, stderr)
     _, stderr = node.mem("write", "--trace", key="7", stdin=b"x", code=1)
-    expect(re.search(r"^<- .*BAD_KEY to WRITE", stderr, re.M), stderr)
+    expect(re.search(r"^<- .*RESPONSE WRITE BAD_KEY ctx ", stderr, re.M), stderr)
     _, stderr = node.mem("reduce", "-t", "f64", "-o", "min", "--trace", stdin=bytes(8))
-    expect(re.search(r"^-> .*REDUCE MIN F64 number 1 ", stderr, re.M), stderr)
+    expect(re.search(r"^-> .*REQUEST  REDUCE.MIN.F64 ctx [0-9a-f]{16} #1 ", stderr, re.M), stderr)
 
 
 def test_other_packet_sizes(_node):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tools' reader of datagrams, against the golden packets and everything that is cut off them. */
+/* Datagrams in words, through the library: against the golden packets and everything that is cut off them. */
 #define _GNU_SOURCE
 #include "test.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
+#include "netdam.h"
 #include "netdam/wire.h"
 
 #define GOLDEN "tests/golden"
@@ -54,26 +54,27 @@ static void golden_packets_are_named(void **state)
         const char *file;
         const char *line;
     } table[] = {
-        {"write-request.hex", "WRITE number 7 distance 2 length 12 address 0x41"},
-        {"write-answer.hex", "OK to WRITE number 7 length 12"},
-        {"write-ipv6-request.hex", "WRITE "},
-        {"reduce-request.hex", "REDUCE SUM "},
-        {"reduce-min-request.hex", "REDUCE MIN "},
-        {"cas-request.hex", "CAS "},
-        {"confirm-request.hex", "CONFIRM number "},
-        {"bad-key-answer.hex", "BAD_KEY to "},
-        {"bad-range-answer.hex", "BAD_RANGE to "},
-        {"misaligned-answer.hex", "MISALIGNED to "},
-        {"no-permission-answer.hex", "NO_PERMISSION to "},
-        {"busy-answer.hex", "BUSY to "},
-        {"stale-answer.hex", "STALE to "},
-        {"bad-opcode-0-request.hex", "0x00? number "},
-        {"bad-version-request.hex", "version "},
-        {"kind-3.hex", "malformed: kind 3"},
-        {"datagram-31.hex", "malformed: 31 bytes are no header"},
-        {"datagram-segment.hex", "malformed request: ends within its segments"},
-        {"response-short.hex", "malformed response: ends within its answer"},
-        {"bad-segments-index-request.hex", "malformed request: segment "},
+        {"write-request.hex", "REQUEST  WRITE ctx c0ffee0011223344 #7 distance 2 gen 5eed000100000001 key "
+                              "6b65790123456789 address 0x41 length 12"},
+        {"write-answer.hex", "RESPONSE WRITE OK ctx c0ffee0011223344 #7 floor 5"},
+        {"write-ipv6-request.hex", "REQUEST  WRITE "},
+        {"reduce-request.hex", "REQUEST  REDUCE.SUM.F32 "},
+        {"reduce-min-request.hex", "REQUEST  REDUCE.MIN.I64 "},
+        {"cas-request.hex", "REQUEST  CAS.U64 "},
+        {"confirm-request.hex", "REQUEST  CONFIRM "},
+        {"bad-key-answer.hex", "RESPONSE WRITE BAD_KEY "},
+        {"bad-range-answer.hex", "RESPONSE WRITE BAD_RANGE "},
+        {"misaligned-answer.hex", "RESPONSE FETCH_ADD.I64 MISALIGNED "},
+        {"no-permission-answer.hex", "RESPONSE REDUCE.SUM.I32 NO_PERMISSION "},
+        {"busy-answer.hex", "RESPONSE WRITE BUSY "},
+        {"stale-answer.hex", "RESPONSE WRITE STALE "},
+        {"bad-opcode-0-request.hex", "REQUEST  opcode 0x00 "},
+        {"bad-version-request.hex", "MALFORMED 72 bytes, version 2"},
+        {"kind-3.hex", "MALFORMED 80 bytes, kind 3"},
+        {"datagram-31.hex", "MALFORMED 31 bytes"},
+        {"datagram-segment.hex", "MALFORMED 63 bytes"},
+        {"response-short.hex", "RESPONSE OK ctx c0ffee0011223344 #7 without answer"},
+        {"bad-segments-index-request.hex", "REQUEST  without the segment it names "},
     };
 
     (void)state;
@@ -83,7 +84,7 @@ static void golden_packets_are_named(void **state)
         char line[240];
 
         assert_true(bytes > headers_bytes(frame) - 1);
-        describe_datagram(frame + headers_bytes(frame), bytes - headers_bytes(frame), line, sizeof(line));
+        netdam_describe_datagram(frame + headers_bytes(frame), bytes - headers_bytes(frame), line, sizeof(line));
         print_message("# %s: %s\n", table[i].file, line);
         assert_memory_equal(line, table[i].line, strlen(table[i].line));
     }
@@ -107,10 +108,10 @@ static void extensions_are_skipped_and_flags_named(void **state)
         char line[240];
 
         assert_true(bytes > headers_bytes(frame) - 1);
-        describe_datagram(frame + headers_bytes(frame), bytes - headers_bytes(frame), line, sizeof(line));
+        netdam_describe_datagram(frame + headers_bytes(frame), bytes - headers_bytes(frame), line, sizeof(line));
         print_message("# %s: %s\n", table[i].file, line);
         assert_non_null(strstr(line, table[i].flag));
-        assert_non_null(strstr(line, "number "));
+        assert_non_null(strstr(line, " #"));
     }
 }
 
@@ -142,7 +143,7 @@ static void anything_gets_a_terminated_line(void **state)
                     datagram[0] = NETDAM_WIRE_VERSION;
                 }
                 memset(line, 'x', sizeof(line));
-                describe_datagram(datagram, length, line, sizeof(line) - 1);
+                netdam_describe_datagram(datagram, length, line, sizeof(line) - 1);
                 assert_true(strlen(line) < sizeof(line) - 1);
                 assert_int_equal(line[sizeof(line) - 1], 'x');
                 free(datagram);
@@ -161,5 +162,5 @@ int main(void)
         cmocka_unit_test(anything_gets_a_terminated_line),
     };
 
-    return cmocka_run_group_tests_name("driver tools' decoder", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("driver datagrams in words", tests, NULL, NULL);
 }

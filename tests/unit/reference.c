@@ -2,6 +2,7 @@
 /* The reference ALU: integers in 128 bits, floats in a format so wide that only the last step rounds. */
 #include "reference.h"
 
+#include <math.h>
 #include <string.h>
 
 static unsigned width(unsigned type)
@@ -69,8 +70,49 @@ static __int128 integer_of(unsigned type, uint64_t bits)
     return is_signed(type) && bits > mask_of(type) >> 1 ? value - ((__int128)1 << width(type)) : value;
 }
 
+/* The value of a half-width float, which a double holds exactly. */
+static double half_value(unsigned type, uint64_t bits)
+{
+    unsigned mantissa = mantissa_bits(type);
+    uint64_t magnitude = bits & (mask_of(type) >> 1);
+    int bias = type == NETDAM_TYPE_F16 ? 15 : 127;
+    int exponent = (int)(magnitude >> mantissa);
+    double fraction = (double)(magnitude & ((UINT64_C(1) << mantissa) - 1));
+    double value = magnitude == infinity(type) ? INFINITY
+                   : exponent == 0             ? ldexp(fraction, 1 - bias - (int)mantissa)
+                                   : ldexp(fraction + ldexp(1, (int)mantissa), exponent - bias - (int)mantissa);
+
+    return magnitude == bits ? value : -value;
+}
+
+/* The nearest half-width float, found by halving the range of all of them; of two equally near ones the even one. */
+static uint64_t half_nearest(unsigned type, double value)
+{
+    uint64_t sign = signbit(value) ? mask_of(type) ^ mask_of(type) >> 1 : 0;
+    uint64_t low = 0, high = infinity(type);
+    double magnitude = fabs(value), half;
+
+    if (isinf(value)) {
+        return sign | high;
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (half_value(type, middle) <= magnitude) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    /* Beyond the greatest finite value the next step would be as long as the one before it. */
+    half = high == infinity(type) ? half_value(type, low) + (half_value(type, low) - half_value(type, low - 1)) / 2
+                                  : half_value(type, low) + (half_value(type, high) - half_value(type, low)) / 2;
+    return sign | (magnitude > half || (magnitude == half && (low & 1) != 0) ? high : low);
+}
+
 static uint64_t float_result(unsigned operation, unsigned type, uint64_t a, uint64_t b)
 {
+    bool sum = operation == NETDAM_ALU_SUM;
     uint64_t bits = 0;
 
     if (type == NETDAM_TYPE_F32) {
@@ -80,28 +122,23 @@ static uint64_t float_result(unsigned operation, unsigned type, uint64_t a, uint
 
         memcpy(&x, &a32, 4);
         memcpy(&y, &b32, 4);
-        z = (float)(operation == NETDAM_ALU_SUM ? (double)x + (double)y : (double)x * (double)y);
+        z = (float)(sum ? (double)x + (double)y : (double)x * (double)y);
         memcpy(&r32, &z, 4);
         bits = r32;
-    } else {
+    } else if (type == NETDAM_TYPE_F64) {
         /* The same with 113 bits. */
         double x, y, z;
 
         memcpy(&x, &a, 8);
         memcpy(&y, &b, 8);
-        z = (double)(operation == NETDAM_ALU_SUM ? (__float128)x + (__float128)y : (__float128)x * (__float128)y);
+        z = (double)(sum ? (__float128)x + (__float128)y : (__float128)x * (__float128)y);
         memcpy(&bits, &z, 8);
+    } else {
+        double x = half_value(type, a), y = half_value(type, b), z = sum ? x + y : x * y;
+
+        return isnan(z) ? reference_canonical_nan(type) : half_nearest(type, z);
     }
     return reference_is_nan(type, bits) ? reference_canonical_nan(type) : bits;
-}
-
-bool reference_can(unsigned operation, unsigned type)
-{
-    if (netdam_algebra(NETDAM_OP_REDUCE, operation, type) < 0) {
-        return false;
-    }
-    return (type != NETDAM_TYPE_F16 && type != NETDAM_TYPE_BF16) || operation == NETDAM_ALU_MIN ||
-           operation == NETDAM_ALU_MAX;
 }
 
 uint64_t reference(unsigned operation, unsigned type, uint64_t a, uint64_t b)

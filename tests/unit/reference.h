@@ -9,11 +9,7 @@
 bool reference_is_nan(unsigned type, uint64_t bits);
 /* The one NaN that an operation yields. */
 uint64_t reference_canonical_nan(unsigned type);
-/*
- * a op b for any defined combination, except sums and products of F16 and BF16, which no arithmetic here computes:
- * reference_can tells.
- */
-bool reference_can(unsigned operation, unsigned type);
+/* a op b for any combination that REDUCE defines. */
 uint64_t reference(unsigned operation, unsigned type, uint64_t a, uint64_t b);
 
 /* Fills `values` with a type's edge values; returns how many, at most REFERENCE_EDGES. */

@@ -12,7 +12,7 @@ $(O)/tests/unit/%.o: tests/unit/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit -c $< -o $@
 
 $(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -lm
 
 .SECONDARY: $(UNIT_TESTS:%=%.o)
 

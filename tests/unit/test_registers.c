@@ -328,6 +328,10 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, UINT64_C(1) << 32, 0, 0}, BAD},
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 1}, UNSUPPORTED},
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, UNIT_KEY, 0}, EXISTS},
+    {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 0, 2}, NO_SUCH}, /* immediates to pair 1, which is not there */
+    {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 0, 7}, NO_SUCH},
+    {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 0, UINT64_MAX}, NO_SUCH},
+    {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 0, UINT64_C(1) << 32}, NO_SUCH},
     {NETDAM_ADMIN_REGION_DESTROY, {1}, NO_SUCH},
     {NETDAM_ADMIN_REGION_DESTROY, {9}, NO_SUCH},
     {NETDAM_ADMIN_REGION_DESTROY, {UINT64_MAX}, NO_SUCH},
@@ -357,7 +361,14 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, UINT64_C(1) << 32, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, NONE | UINT64_C(1) << 40, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, NONE | NETDAM_QUEUE_RAW, 0}, UNSUPPORTED},
-    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x40000, 4, NONE, 0}, UNSUPPORTED},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x40020, 4, NONE, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x40000, 17, NONE, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, MEMORY - 64, 4, NONE, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, UINT64_MAX - 63, 4, NONE, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x20440, 4, NONE, 0}, BAD}, /* its own SQ */
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x30240, 4, NONE, 0}, BAD}, /* its own CQ */
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x1440, 4, NONE, 0}, BAD},  /* another's SQ */
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x2240, 4, NONE, 0}, BAD},  /* another's CQ */
     /* Overlap: of its own rings, and with those at 0x1000 to 0x1480 and 0x2000 to 0x2280. */
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x20000, 4, 0, 0, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x20440, 4, 0, 0, NONE, 0}, BAD},
@@ -548,7 +559,7 @@ static void opcode_query_tells_for_every_combination(void **state)
             }
         }
     }
-    assert_int_equal(executed, 4 + 8 + 8 + 8 * 7 + 2 * 4);
+    assert_int_equal(executed, 5 + 3 * 8 + (8 * 8 + 4 * 4) + (8 * 7 + 4 * 4));
     unit_stop(&u);
 }
 

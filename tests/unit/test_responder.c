@@ -18,6 +18,8 @@
 #define REDUCE    NETDAM_OP_REDUCE
 #define FETCH_ADD NETDAM_OP_FETCH_ADD
 #define CAS       NETDAM_OP_CAS
+#define SWAP      NETDAM_OP_SWAP
+#define FETCH_OP  NETDAM_OP_FETCH_OP
 
 struct bench {
     struct unit u;
@@ -68,6 +70,7 @@ static enum netdam_status judge(const struct unit_request *r, uint32_t permissio
     uint32_t needs = r->opcode == READ     ? NETDAM_PERMISSION_REMOTE_READ
                      : r->opcode == WRITE  ? NETDAM_PERMISSION_REMOTE_WRITE
                      : r->opcode == REDUCE ? NETDAM_PERMISSION_REMOTE_ALU
+                     : r->opcode == SWAP   ? NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_READ
                                            : NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
 
     if ((r->opcode == READ || r->opcode == ECHO) && r->length > PAYLOAD) {
@@ -76,7 +79,7 @@ static enum netdam_status judge(const struct unit_request *r, uint32_t permissio
     if (r->opcode == REDUCE && !netdam_is_whole(r->length, r->type)) {
         return NETDAM_STATUS_BAD_LENGTH;
     }
-    if ((r->opcode == FETCH_ADD || r->opcode == CAS) && r->length != element) {
+    if ((netdam_op_flags(r->opcode) & NETDAM_OPF_ATOMIC) != 0 && r->length != element) {
         return NETDAM_STATUS_BAD_LENGTH;
     }
     if (r->opcode == ECHO) {
@@ -120,11 +123,18 @@ static uint64_t shadow_apply(struct bench *b, const struct unit_request *r)
         break;
     case FETCH_ADD:
     case CAS:
+    case SWAP:
+    case FETCH_OP:
         memcpy(&old, at, element);
         memcpy(&first, r->payload, element);
         memcpy(&second, r->payload + element, element);
         if (r->opcode == FETCH_ADD) {
             first = reference(NETDAM_ALU_SUM, r->type, old, first);
+            memcpy(at, &first, element);
+        } else if (r->opcode == FETCH_OP) {
+            first = reference(r->operation, r->type, old, first);
+            memcpy(at, &first, element);
+        } else if (r->opcode == SWAP) {
             memcpy(at, &first, element);
         } else if (old == first) {
             memcpy(at, &second, element);
@@ -205,7 +215,7 @@ static void every_opcode_type_length_and_address_edge(void **state)
 {
     static const uint32_t lengths[] = {0, 1,  2,           3,           4,       7,           8,
                                        9, 16, PAYLOAD - 8, PAYLOAD - 1, PAYLOAD, PAYLOAD + 1, PAYLOAD + 8};
-    static const uint8_t opcodes[] = {ECHO, READ, WRITE, REDUCE, FETCH_ADD, CAS};
+    static const uint8_t opcodes[] = {ECHO, READ, WRITE, REDUCE, FETCH_ADD, CAS, SWAP, FETCH_OP};
     static struct bench b;
     struct netdam_fw_config config = unit_config(1);
     unsigned tried = 0;
@@ -217,7 +227,8 @@ static void every_opcode_type_length_and_address_edge(void **state)
         for (unsigned type = 0; type <= NETDAM_TYPE_F64; type++) {
             for (size_t l = 0; l < ARRAY_SIZE(lengths); l++) {
                 /* The operation changes with the length: each one with each type is another test's. */
-                unsigned operation = opcodes[o] == REDUCE ? NETDAM_ALU_SUM + (unsigned)l % 4 : 0;
+                bool alu = opcodes[o] == REDUCE || opcodes[o] == FETCH_OP;
+                unsigned operation = alu ? NETDAM_ALU_SUM + (unsigned)l % 4 : 0;
                 uint64_t address[64];
                 unsigned count = addresses(lengths[l], address);
 
@@ -233,7 +244,7 @@ static void every_opcode_type_length_and_address_edge(void **state)
             }
         }
     }
-    assert_true(tried > 5000);
+    assert_true(tried > 10000);
     unit_stop(&b.u);
 }
 
@@ -244,7 +255,7 @@ static void every_operation_on_every_type(void **state)
 
     (void)state;
     bench_start(&b, NETDAM_PERMISSION_ALL, NULL);
-    for (unsigned operation = NETDAM_ALU_SUM; operation <= NETDAM_ALU_XOR; operation++) {
+    for (unsigned operation = NETDAM_ALU_SUM; operation <= NETDAM_ALU_SUM_SATURATING; operation++) {
         for (unsigned type = NETDAM_TYPE_U8; type <= NETDAM_TYPE_F64; type++) {
             struct unit_request r = make(&b, REDUCE, operation, type, 0x40, 1024);
             uint64_t edges[REFERENCE_EDGES];
@@ -262,7 +273,7 @@ static void every_operation_on_every_type(void **state)
             tried++;
         }
     }
-    assert_int_equal(tried, 8 * 7 + 2 * 4);
+    assert_int_equal(tried, 8 * 8 + 4 * 4);
     unit_stop(&b.u);
 }
 
@@ -307,6 +318,8 @@ static void every_set_of_permissions_for_every_opcode(void **state)
         {REDUCE, NETDAM_ALU_SUM, NETDAM_TYPE_I32, 8},
         {FETCH_ADD, 0, NETDAM_TYPE_U64, 8},
         {CAS, 0, NETDAM_TYPE_U64, 8},
+        {SWAP, 0, NETDAM_TYPE_U64, 8},
+        {FETCH_OP, NETDAM_ALU_MIN, NETDAM_TYPE_F64, 8},
         {READ, 0, 0, 0},
         {WRITE, 0, 0, 0},
     };
@@ -408,18 +421,18 @@ static void what_depends_on_the_packet_alone_leaves_no_trace(void **state)
     good = make(&b, WRITE, 0, 0, 0, 8);
     for (unsigned i = 0; i < 6; i++) {
         r = good;
-        r.opcode = i == 0 ? 0xee : i == 1 ? NETDAM_OP_SWAP : WRITE;
-        r.type = i == 1 ? NETDAM_TYPE_U64 : i == 2 ? NETDAM_TYPE_U8 : 0;
+        r.opcode = i == 0 ? 0xee : i == 1 ? NETDAM_OP_COMPARE : WRITE;
+        r.type = i == 2 ? NETDAM_TYPE_U8 : 0;
         r.operation = i == 3 ? NETDAM_ALU_SUM : 0;
         r.length = i == 4 ? 9 : 8;
-        r.flags = i == 5 ? NETDAM_FLAG_RELAXED : 0;
+        r.flags = i == 5 ? NETDAM_FLAG_RELAXED | NETDAM_FLAG_ORDERED : 0;
         unit_ask(&b.u, &r, &answer);
         assert_int_equal(answer.status, i == 0   ? NETDAM_STATUS_BAD_OPCODE
                                         : i == 1 ? NETDAM_STATUS_UNSUPPORTED
                                         : i == 2 ? NETDAM_STATUS_BAD_TYPE
                                         : i == 3 ? NETDAM_STATUS_BAD_OPERATION
                                         : i == 4 ? NETDAM_STATUS_BAD_LENGTH
-                                                 : NETDAM_STATUS_UNSUPPORTED);
+                                                 : NETDAM_STATUS_BAD_FLAGS);
         assert_true(answer.generation == UNIT_GENERATION);
         assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_LANES), 0);
     }

@@ -140,14 +140,14 @@ t.flag = {
     {name = "IMMEDIATE", value = 0x0002, where = "REQUEST"},
     {name = "TENANT", value = 0x0004, where = "BOTH"},
     {name = "AGAIN", value = 0x0008, where = "BOTH"},
-    {name = "RELAXED", value = 0x0010, where = "REQUEST"},
+    {name = "RELAXED", value = 0x0010, where = "BOTH"},
     {name = "ORDERED", value = 0x0020, where = "REQUEST"},
     {name = "UNRELIABLE", value = 0x0040, where = "REQUEST"},
     {name = "REPRODUCIBLE", value = 0x0080, where = "REQUEST"},
     {name = "CONFIRM_WANTED", value = 0x0100, where = "RESPONSE"},
     {name = "CONGESTED", value = 0x0200, where = "RESPONSE"},
 }
-t.flags_defined = {[1] = 0x00ff, [2] = 0x030d}
+t.flags_defined = {[1] = 0x00ff, [2] = 0x031d}
 -- {offset, bytes}
 t.header = {
     bytes = 32,

@@ -13,7 +13,7 @@ NODE_BYTES = {0: 0, 4: 8, 6: 24}
 PAYLOAD_CRC, IMMEDIATE, TENANT, AGAIN, RELAXED = 0x1, 0x2, 0x4, 0x8, 0x10
 ORDERED, UNRELIABLE, REPRODUCIBLE, CONFIRM_WANTED, CONGESTED = 0x20, 0x40, 0x80, 0x100, 0x200
 REQUEST_FLAGS = PAYLOAD_CRC | IMMEDIATE | TENANT | AGAIN | RELAXED | ORDERED | UNRELIABLE | REPRODUCIBLE
-RESPONSE_FLAGS = PAYLOAD_CRC | TENANT | AGAIN | CONFIRM_WANTED | CONGESTED
+RESPONSE_FLAGS = PAYLOAD_CRC | TENANT | AGAIN | RELAXED | CONFIRM_WANTED | CONGESTED
 EXTENSIONS = ((IMMEDIATE, 8), (TENANT, 32))
 
 ECHO, CONFIRM, READ, WRITE, SEND, REDUCE = 0x01, 0x02, 0x10, 0x11, 0x12, 0x20
@@ -23,7 +23,9 @@ ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER = 0x80, 0x81, 0x82, 0
 CHAIN_OPS = (LOAD, LOAD_REDUCE, COMPARE, FORWARD)
 WIRE_OPS = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE, FETCH_ADD, CAS, SWAP, FETCH_OP, TRANSACTION) + CHAIN_OPS
 ALU_OPS = (REDUCE, FETCH_OP, LOAD_REDUCE)
-EXECUTED = (ECHO, CONFIRM, READ, WRITE, REDUCE, FETCH_ADD, CAS)
+ATOMICS = (FETCH_ADD, CAS, SWAP, FETCH_OP)
+MODIFYING = (WRITE, SEND, REDUCE, TRANSACTION) + ATOMICS
+EXECUTED = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE) + ATOMICS
 
 NO_OP, SUM, PRODUCT, MIN, MAX, AND, OR, XOR, SUM_SATURATING = range(9)
 BYTES, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64 = range(13)
@@ -32,12 +34,13 @@ INTEGERS, FLOATS = range(U8, I64 + 1), range(F16, F64 + 1)
 
 OK, BAD_VERSION, BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_FLAGS, BAD_SEGMENTS, BAD_LENGTH = range(8)
 MISALIGNED, BAD_KEY, BAD_RANGE, NO_PERMISSION, UNSUPPORTED = range(8, 13)
+NOT_READY = 0x0E
 STALE, BUSY = 0x40, 0x41
 STATUS_NAMES = {
     OK: "OK", BAD_VERSION: "BAD_VERSION", BAD_OPCODE: "BAD_OPCODE", BAD_OPERATION: "BAD_OPERATION",
     BAD_TYPE: "BAD_TYPE", BAD_FLAGS: "BAD_FLAGS", BAD_SEGMENTS: "BAD_SEGMENTS", BAD_LENGTH: "BAD_LENGTH",
     MISALIGNED: "MISALIGNED", BAD_KEY: "BAD_KEY", BAD_RANGE: "BAD_RANGE", NO_PERMISSION: "NO_PERMISSION",
-    UNSUPPORTED: "UNSUPPORTED", STALE: "STALE", BUSY: "BUSY",
+    UNSUPPORTED: "UNSUPPORTED", NOT_READY: "NOT_READY", STALE: "STALE", BUSY: "BUSY",
 }
 
 
@@ -201,6 +204,30 @@ def in_algebra(opcode, operation, type_):
     return type_ in INTEGERS and (operation != SUM_SATURATING or opcode == REDUCE)
 
 
+def idempotent(opcode, operation):
+    return opcode == WRITE or (opcode == REDUCE and operation in (MIN, MAX, AND, OR))
+
+
+def flags_suit(packet):
+    """Whether the flags go with the opcode and with one another."""
+    s, flags = packet.segment, packet.flags
+    opcode = s["opcode"]
+    ways = [flag for flag in (RELAXED, ORDERED, UNRELIABLE) if flags & flag]
+    if flags & IMMEDIATE and opcode not in (WRITE, SEND):
+        return False
+    if flags & REPRODUCIBLE and opcode not in ALU_OPS:
+        return False
+    if not ways:
+        return True
+    if len(ways) > 1 or opcode not in MODIFYING:
+        return False
+    if ways[0] == ORDERED:
+        return True
+    if opcode in ATOMICS or opcode == TRANSACTION:
+        return False
+    return ways[0] == UNRELIABLE or (idempotent(opcode, s["operation"]) and not flags & IMMEDIATE)
+
+
 def check_instruction(packet, mtu=1500, ipv6=False):
     """The rest of section 3 that depends on the packet alone: a status."""
     s = packet.segment
@@ -213,12 +240,12 @@ def check_instruction(packet, mtu=1500, ipv6=False):
         return BAD_OPERATION
     if type_ >= len(TYPE_BYTES) or not in_algebra(opcode, operation, type_):
         return BAD_TYPE
-    if (opcode not in EXECUTED
-            or packet.flags & (RELAXED | ORDERED | UNRELIABLE | REPRODUCIBLE | IMMEDIATE | TENANT)
-            or (opcode == REDUCE and (operation == SUM_SATURATING or type_ in (F16, BF16)))):
+    if not flags_suit(packet):
+        return BAD_FLAGS
+    if opcode not in EXECUTED or packet.flags & (REPRODUCIBLE | TENANT):
         return UNSUPPORTED
     element, carried = TYPE_BYTES[type_], len(packet.payload)
-    if opcode in (FETCH_ADD, CAS):
+    if opcode in ATOMICS:
         right = length == element and carried == element * (2 if opcode == CAS else 1)
     elif opcode == CONFIRM:
         right = length == 0 and carried == 0

@@ -209,6 +209,29 @@ def other_forms(client, at):
                             segment_count=len(segments), payload=b"abcdefgh", flags=nd.PAYLOAD_CRC)
 
 
+def unsuited_flags(client, at):
+    """(BAD_FLAGS, request) pairs; none UNRELIABLE, for those are not answered."""
+    def op(opcode, flags, payload=b"abcdefgh", **f):
+        extensions = bytes(8 if flags & nd.IMMEDIATE else 0)
+        return nd.BAD_FLAGS, client.build(opcode, 1, address=at, payload=payload, flags=flags, extensions=extensions, **f)
+
+    for flags in (nd.RELAXED | nd.ORDERED, nd.RELAXED | nd.IMMEDIATE, nd.REPRODUCIBLE):
+        yield op(nd.WRITE, flags)
+    for flag in (nd.RELAXED, nd.ORDERED, nd.IMMEDIATE, nd.REPRODUCIBLE):
+        yield op(nd.ECHO, flag)
+        yield op(nd.READ, flag, payload=b"", length=8)
+        yield op(nd.CONFIRM, flag, payload=b"")
+    yield op(nd.SEND, nd.RELAXED)
+    for operation in (nd.SUM, nd.PRODUCT, nd.XOR, nd.SUM_SATURATING):
+        yield op(nd.REDUCE, nd.RELAXED, operation=operation, type=nd.I64)
+    yield op(nd.REDUCE, nd.IMMEDIATE, operation=nd.MAX, type=nd.I64)
+    for flag in (nd.RELAXED, nd.IMMEDIATE):
+        for opcode in (nd.FETCH_ADD, nd.SWAP):
+            yield op(opcode, flag, type=nd.I64)
+        yield op(nd.CAS, flag, type=nd.I64, length=8, payload=bytes(16))
+        yield op(nd.FETCH_OP, flag, operation=nd.MAX, type=nd.I64)
+
+
 def stateless_refusals(client, at):
     """(status, request) pairs; each would modify `at` if it were executed."""
     def write(**f):
@@ -248,24 +271,24 @@ def stateless_refusals(client, at):
         yield nd.BAD_TYPE, op(nd.CAS, type=type_)
     for opcode in (nd.WRITE, nd.READ, nd.ECHO, nd.CONFIRM):
         yield nd.BAD_TYPE, op(opcode, type=nd.I64)
-    for opcode in (nd.SEND, nd.TRANSACTION, nd.LOAD, nd.COMPARE, nd.FORWARD):
+    yield from unsuited_flags(client, at)
+    for opcode in (nd.TRANSACTION, nd.LOAD, nd.COMPARE, nd.FORWARD):
         yield nd.UNSUPPORTED, op(opcode)
-    yield nd.UNSUPPORTED, op(nd.SWAP, type=nd.I64)
-    yield nd.UNSUPPORTED, op(nd.FETCH_OP, operation=nd.SUM, type=nd.I64)
     yield nd.UNSUPPORTED, op(nd.LOAD_REDUCE, operation=nd.SUM, type=nd.I64)
-    for operation in (nd.SUM, nd.PRODUCT, nd.MIN, nd.MAX):
-        for type_ in (nd.F16, nd.BF16):
-            yield nd.UNSUPPORTED, op(nd.REDUCE, operation=operation, type=type_)
-    for type_ in nd.INTEGERS:
-        yield nd.UNSUPPORTED, op(nd.REDUCE, operation=nd.SUM_SATURATING, type=type_)
-    for flag in (nd.RELAXED, nd.ORDERED, nd.UNRELIABLE, nd.REPRODUCIBLE):
-        yield nd.UNSUPPORTED, write(flags=flag)
-    yield nd.UNSUPPORTED, write(flags=nd.IMMEDIATE, extensions=bytes(8))
+    for opcode in (nd.REDUCE, nd.FETCH_OP):
+        yield nd.UNSUPPORTED, op(opcode, operation=nd.SUM, type=nd.F64, flags=nd.REPRODUCIBLE)
     yield nd.UNSUPPORTED, write(flags=nd.TENANT, extensions=bytes(32))
     yield nd.UNSUPPORTED, write(flags=nd.IMMEDIATE | nd.TENANT, extensions=bytes(40))
     for packet in other_forms(client, at):
         yield nd.UNSUPPORTED, packet
-    yield nd.UNSUPPORTED, write(flags=nd.RELAXED, length=5)
+    yield nd.UNSUPPORTED, write(flags=nd.TENANT, extensions=bytes(32), length=5)
+    yield nd.BAD_FLAGS, write(flags=nd.RELAXED | nd.ORDERED, length=5)
+    yield nd.BAD_FLAGS, write(flags=nd.RELAXED | nd.ORDERED | nd.TENANT, extensions=bytes(32))
+    yield nd.BAD_TYPE, write(flags=nd.RELAXED | nd.ORDERED, type=nd.I64)
+    yield nd.BAD_LENGTH, write(flags=nd.RELAXED, length=5)
+    yield nd.BAD_LENGTH, write(flags=nd.ORDERED, length=5)
+    yield nd.BAD_LENGTH, write(flags=nd.IMMEDIATE, extensions=bytes(8), length=5)
+    yield nd.BAD_LENGTH, op(nd.SEND, length=5)
     for length in (0, 7, 9, 2**32 - 1):
         yield nd.BAD_LENGTH, write(length=length)
     yield nd.BAD_LENGTH, write(payload=b"", length=8)
@@ -277,9 +300,9 @@ def stateless_refusals(client, at):
     yield nd.BAD_LENGTH, op(nd.CONFIRM, payload=b"", length=8)
     yield nd.BAD_LENGTH, op(nd.REDUCE, operation=nd.SUM, type=nd.I32, payload=b"abcdef")
     yield nd.BAD_LENGTH, op(nd.REDUCE, operation=nd.SUM, type=nd.I32, length=4)
-    for opcode, right in ((nd.FETCH_ADD, 8), (nd.CAS, 16)):
+    for opcode, right, operation in ((nd.FETCH_ADD, 8, 0), (nd.CAS, 16, 0), (nd.SWAP, 8, 0), (nd.FETCH_OP, 8, nd.SUM)):
         for length, carried in ((8, right - 8), (8, right - 1), (8, right + 8), (4, right), (16, right), (0, 0)):
-            yield nd.BAD_LENGTH, op(opcode, type=nd.I64, length=length, payload=b"\1" * carried)
+            yield nd.BAD_LENGTH, op(opcode, type=nd.I64, operation=operation, length=length, payload=b"\1" * carried)
 
 
 @test

@@ -15,7 +15,9 @@ REQUESTER = (bytes([10, 0, 0, 1]), bytes.fromhex("fd00" + "00" * 13 + "01"))
 NODE = (bytes([10, 0, 0, 2]), bytes.fromhex("fd00" + "00" * 13 + "02"))
 NODE_MAC = bytes([2, 0, 0, 0, 0, 2])
 GENERATION = 0x5EED000100000001
-KEYS = {0x6B65790123456789: "rwa", 0x6B6579012345678A: "rw"}
+# Permissions of the regions, with "i" where immediates go somewhere; bytes of the receive buffer posted, if there is one.
+KEYS = {0x6B65790123456789: "rwai", 0x6B6579012345678A: "rw", 0x6B6579012345678B: "ra"}
+RECEIVE_KEYS = {0x7265637601234567: 64, 0x7265637601234568: None}
 
 
 def load(name):
@@ -87,15 +89,21 @@ def outcome(frame):
         return nd.STATUS_NAMES[packet.status], packet
     status = nd.check_instruction(packet, ipv6=ipv6)
     s = packet.segment
-    if status == nd.OK and s["opcode"] == nd.READ and s["generation"] >> 32 != GENERATION >> 32:
+    laneless = s["opcode"] == nd.READ or packet.flags & (nd.RELAXED | nd.UNRELIABLE)
+    if status == nd.OK and laneless and s["generation"] >> 32 != GENERATION >> 32:
         status = nd.STALE
-    elif status == nd.OK and s["opcode"] not in (nd.READ, nd.ECHO):
+    elif status == nd.OK and not laneless and s["opcode"] != nd.ECHO:
         if packet.distance >= nd.WINDOW or packet.distance > packet.number:
             return "REQUESTS_BEYOND_WINDOW", packet
         if s["generation"] != GENERATION:
             status = nd.STALE
-    if status == nd.OK and s["opcode"] not in (nd.CONFIRM, nd.ECHO):
-        need = {nd.READ: "r", nd.WRITE: "w", nd.REDUCE: "a"}.get(s["opcode"], "ra")
+    if status == nd.OK and s["opcode"] == nd.SEND:
+        room = RECEIVE_KEYS.get(s["key"])
+        status = (nd.BAD_KEY if s["key"] not in RECEIVE_KEYS else nd.NOT_READY if room is None
+                  else nd.BAD_LENGTH if s["length"] > room else nd.OK)
+    elif status == nd.OK and s["opcode"] not in (nd.CONFIRM, nd.ECHO):
+        need = {nd.READ: "r", nd.WRITE: "w", nd.REDUCE: "a", nd.SWAP: "rw"}.get(s["opcode"], "ra")
+        need += "i" if packet.flags & nd.IMMEDIATE else ""
         if s["key"] not in KEYS:
             status = nd.BAD_KEY
         elif s["address"] + s["length"] > 4096:
@@ -104,6 +112,8 @@ def outcome(frame):
             status = nd.NO_PERMISSION
         elif s["opcode"] not in (nd.READ, nd.WRITE) and s["address"] % nd.TYPE_BYTES[s["type"]]:
             status = nd.MISALIGNED
+    if packet.flags & nd.UNRELIABLE:
+        return {nd.OK: "REQUESTS_EXECUTED", nd.STALE: "REQUESTS_STALE"}.get(status, "REQUESTS_REFUSED"), packet
     return nd.STATUS_NAMES[status], packet
 
 
@@ -116,11 +126,12 @@ def answer_problem(packet, answer, expected):
             ("type", a["type"], s["type"]), ("hop", a["hop"], packet.segment_index),
             ("echo", a["echo"], s["generation"]), ("generation", a["generation"], GENERATION),
             ("status", nd.STATUS_NAMES[answer.status], expected),
+            ("RELAXED", answer.flags & nd.RELAXED, packet.flags & nd.RELAXED),
             ("length", a["length"], s["length"] if expected == "OK" else 0)]
     for name, got, right in same:
         if got != right:
             return "%s %r, not %r" % (name, got, right)
-    returned = s["length"] if expected == "OK" and s["opcode"] in (nd.READ, nd.ECHO, nd.FETCH_ADD, nd.CAS) else 0
+    returned = s["length"] if expected == "OK" and s["opcode"] in (nd.READ, nd.ECHO) + nd.ATOMICS else 0
     return None if len(answer.payload) == returned else "%d bytes of payload" % len(answer.payload)
 
 
@@ -131,7 +142,7 @@ def examine(name, kind, expected, answer):
         return None if packet is not None and packet.kind == nd.RESPONSE else "got " + got
     if got != expected:
         return "got %s, expected %s" % (got, expected)
-    if packet is not None and kind in ("encode", "decode") and packet.encode() != unwrap(frame)[0]:
+    if packet is not None and kind in ("encode", "decode", "silent") and packet.encode() != unwrap(frame)[0]:
         return "encoding what was decoded does not give the same bytes"
     if packet is not None and answer != "-":
         decoded = outcome(load(answer))[1]

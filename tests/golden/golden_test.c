@@ -26,6 +26,24 @@
 #define CONTEXT      UINT64_C(0xc0ffee0011223344)
 #define KEY_ALL      UINT64_C(0x6b65790123456789)
 #define KEY_NO_ALU   UINT64_C(0x6b6579012345678a)
+#define KEY_NO_WRITE UINT64_C(0x6b6579012345678b)
+#define KEY_RECEIVE  UINT64_C(0x7265637601234567)
+#define KEY_NO_READY UINT64_C(0x7265637601234568)
+
+/* Offsets in on-board memory: regions first, then the requester's rings, then those of the node's two queue pairs. */
+#define REGIONS_BASE UINT64_C(4096)
+#define SQ_BASE      UINT64_C(16384)
+#define CQ_BASE      UINT64_C(32768)
+#define RING_LOG2    4u
+#define PAIR_BASE(i) (UINT64_C(49152) + 4096u * (i))
+#define PAIR_CQ      1024u
+#define PAIR_RQ      2048u
+#define PAIR_LOG2    1u
+
+/* The node's receive buffer, in its first region. */
+#define BUFFER_ADDRESS   UINT64_C(0x800)
+#define BUFFER_BYTES     64u
+#define BUFFER_USER_DATA UINT64_C(0x7573657264617461)
 
 static const char *directory = "tests/golden";
 
@@ -33,6 +51,7 @@ struct instance {
     const struct netdam_fw_ops *ops;
     void *state;
     uint8_t *memory;
+    uint8_t *before; /* memory as the node started with it */
     uint64_t entropy;
     uint64_t first_number;
     uint8_t frames[FRAMES_MAX][FRAME_BYTES];
@@ -60,7 +79,7 @@ static void interrupt(void *opaque, unsigned vector)
     (void)vector;
 }
 
-/* Every draw yields the same: the epoch of the manifest's node, or the context of its requester. */
+/* Every draw yields the same: the epoch or a receive key of the manifest's node, or the context of its requester. */
 static void entropy(void *opaque, void *buffer, size_t bytes)
 {
     const struct instance *instance = opaque;
@@ -86,11 +105,40 @@ static uint64_t command(struct instance *instance, enum netdam_admin command_, c
     return instance->ops->register_read(instance->state, NETDAM_REG_ADMIN_RESULT0, 8);
 }
 
-static void create_region(struct instance *instance, uint64_t base, uint64_t permissions, uint64_t key)
+/* The region number `index`; `queue`: the queue pair that gets the immediates, plus 1, or 0. */
+static void create_region(struct instance *instance, unsigned index, uint64_t permissions, uint64_t key, uint64_t queue)
 {
-    const uint64_t arguments[] = {base, REGION_BYTES, permissions, key};
+    const uint64_t arguments[] = {
+        REGIONS_BASE + (uint64_t)index * REGION_BYTES, REGION_BYTES, permissions, key, 0, queue};
 
-    (void)command(instance, NETDAM_ADMIN_REGION_CREATE, arguments, 4);
+    assert_int_equal(command(instance, NETDAM_ADMIN_REGION_CREATE, arguments, 6), index);
+}
+
+static void create_pair(struct instance *instance, unsigned index, uint64_t receive_key)
+{
+    const uint64_t base = PAIR_BASE(index);
+    const uint64_t arguments[] = {
+        base, PAIR_LOG2, base + PAIR_CQ, PAIR_LOG2, base + PAIR_RQ, PAIR_LOG2, (uint64_t)NETDAM_VECTOR_NONE << 16};
+    const uint64_t before = instance->entropy;
+
+    instance->entropy = receive_key;
+    assert_int_equal(command(instance, NETDAM_ADMIN_QUEUE_CREATE, arguments, 7), index);
+    instance->entropy = before;
+    assert_true(instance->ops->register_read(instance->state, NETDAM_REG_ADMIN_RESULT1, 8) == receive_key);
+}
+
+static void post_buffer(struct instance *instance, unsigned pair)
+{
+    struct netdam_ring *ring = (void *)(instance->memory + PAIR_BASE(pair) + PAIR_RQ);
+    const struct netdam_descriptor descriptor = {
+        .user_data = BUFFER_USER_DATA,
+        .length = BUFFER_BYTES,
+        .local_region = 0,
+        .u.buffer.local_address = BUFFER_ADDRESS,
+    };
+
+    memcpy(ring + 1, &descriptor, sizeof(descriptor));
+    ring->producer++;
 }
 
 /* The node of the manifest, or with last byte 1 its requester. */
@@ -130,8 +178,17 @@ static void start(struct instance *instance, uint8_t last_byte)
         assert_non_null(instance->state);
     }
     instance->ops->start(instance->state, &config, &platform, NOW_NS);
-    create_region(instance, 4096, NETDAM_PERMISSION_ALL, KEY_ALL);
-    create_region(instance, 8192, NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE, KEY_NO_ALU);
+    if (last_byte == 2) {
+        create_pair(instance, 0, KEY_RECEIVE);
+        create_pair(instance, 1, KEY_NO_READY);
+    }
+    create_region(instance, 0, NETDAM_PERMISSION_ALL, KEY_ALL, last_byte == 2 ? 1 : 0);
+    create_region(instance, 1, NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE, KEY_NO_ALU, 0);
+    create_region(instance, 2, NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_ALU, KEY_NO_WRITE, 0);
+    if (last_byte == 2) {
+        post_buffer(instance, 0);
+    }
+    memcpy(instance->before, instance->memory, MEMORY_BYTES);
 }
 
 static void receive(struct instance *instance, const uint8_t *frame, size_t bytes)
@@ -178,12 +235,15 @@ static size_t header_at(const uint8_t *frame)
 
 static bool memory_is_untouched(const struct instance *instance)
 {
-    for (size_t i = 0; i < MEMORY_BYTES; i++) {
-        if (instance->memory[i] != (uint8_t)i) {
-            return false;
-        }
-    }
-    return true;
+    return memcmp(instance->memory, instance->before, MEMORY_BYTES) == 0;
+}
+
+/* Where one request follows another, the name of the other. */
+static const char *request_before(const char *name)
+{
+    return strcmp(name, "write-again-request") == 0  ? "write-request"
+           : strcmp(name, "send-again-request") == 0 ? "send-request"
+                                                     : NULL;
 }
 
 /* What is wrong with the node's doings, or NULL. */
@@ -194,7 +254,7 @@ static const char *play(struct instance *instance, const struct golden_entry *en
     size_t bytes = golden_load(directory, entry->name, frame, sizeof(frame));
     size_t expected_bytes;
     bool response, encode = strcmp(entry->kind, "encode") == 0, decode = strcmp(entry->kind, "decode") == 0;
-    const char *got;
+    const char *got, *first = request_before(entry->name);
 
     if (bytes == 0) {
         return "cannot be read";
@@ -203,10 +263,11 @@ static const char *play(struct instance *instance, const struct golden_entry *en
     instance->entropy = EPOCH;
     instance->first_number = 0;
     start(instance, response ? 1 : 2);
-    if (strcmp(entry->name, "write-again-request") == 0) {
-        expected_bytes = golden_load(directory, "write-request", expected, sizeof(expected));
+    if (first != NULL) {
+        expected_bytes = golden_load(directory, first, expected, sizeof(expected));
         receive(instance, expected, expected_bytes);
         instance->count = 0;
+        memcpy(instance->before, instance->memory, MEMORY_BYTES);
     }
     receive(instance, frame, bytes);
 
@@ -220,7 +281,9 @@ static const char *play(struct instance *instance, const struct golden_entry *en
             snprintf(text, sizeof(text), "%s is %d", name, (int)counter(instance, name));
             return text;
         }
-        return memory_is_untouched(instance) ? NULL : "memory has changed";
+        return memory_is_untouched(instance) == (strcmp(name, "REQUESTS_EXECUTED") != 0)
+                   ? NULL
+                   : "memory is not what it should be";
     }
     if (instance->count != 1) {
         snprintf(text, sizeof(text), "%u answers", instance->count);
@@ -231,8 +294,8 @@ static const char *play(struct instance *instance, const struct golden_entry *en
         snprintf(text, sizeof(text), "answered %s, not %s", got, entry->expected);
         return text;
     }
-    if (strcmp(entry->expected, "OK") != 0 && !memory_is_untouched(instance)) {
-        return "refused, but memory has changed";
+    if ((strcmp(entry->expected, "OK") != 0 || first != NULL) && !memory_is_untouched(instance)) {
+        return "not to be executed, but memory has changed";
     }
     if (strcmp(entry->answer, "-") == 0) {
         return NULL;
@@ -278,11 +341,6 @@ static void golden_packets_are_answered_and_dropped_as_the_manifest_says(void **
     assert_true(played > 100);
     assert_int_equal(wrong, 0);
 }
-
-/* Offsets in on-board memory, clear of both regions. */
-#define SQ_BASE   UINT64_C(16384)
-#define CQ_BASE   UINT64_C(32768)
-#define RING_LOG2 4u
 
 static uint64_t get_be(const uint8_t *from, unsigned bytes)
 {
@@ -333,16 +391,34 @@ static bool sent(const struct instance *instance, const char *name, unsigned at)
     return true;
 }
 
+/* The first segment: behind the header and the immediate, if there is one. */
+static const uint8_t *segment_of(const uint8_t *header)
+{
+    unsigned flags = (unsigned)get_be(header + offsetof(struct netdam_wire_header, flags), 2);
+
+    return header + sizeof(struct netdam_wire_header) +
+           ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? sizeof(struct netdam_wire_immediate) : 0u);
+}
+
 /* What software would post so that the golden request results; its payload goes to the start of the first region. */
 static void describe(struct instance *instance, const uint8_t *frame, uint32_t peer,
                      struct netdam_descriptor *descriptor)
 {
     const uint8_t *header = frame + header_at(frame);
-    const uint8_t *segment = header + sizeof(struct netdam_wire_header);
+    const uint8_t *segment = segment_of(header);
     const uint8_t *payload = segment + sizeof(struct netdam_wire_segment);
     size_t payload_bytes = get_be(header + offsetof(struct netdam_wire_header, payload_length), 2);
+    unsigned flags = (unsigned)get_be(header + offsetof(struct netdam_wire_header, flags), 2);
 
     memset(descriptor, 0, sizeof(*descriptor));
+    if ((flags & NETDAM_FLAG_IMMEDIATE) != 0) {
+        descriptor->immediate =
+            (uint32_t)get_be(header + sizeof(struct netdam_wire_header), sizeof(struct netdam_wire_immediate));
+    }
+    descriptor->flags = ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? NETDAM_DESCRIPTOR_IMMEDIATE : 0u) |
+                        ((flags & NETDAM_FLAG_RELAXED) != 0 ? NETDAM_DESCRIPTOR_RELAXED : 0u) |
+                        ((flags & NETDAM_FLAG_ORDERED) != 0 ? NETDAM_DESCRIPTOR_ORDERED : 0u) |
+                        ((flags & NETDAM_FLAG_UNRELIABLE) != 0 ? NETDAM_DESCRIPTOR_UNRELIABLE : 0u);
     descriptor->opcode = segment[0];
     descriptor->operation = segment[1];
     descriptor->type = segment[2];
@@ -350,13 +426,13 @@ static void describe(struct instance *instance, const uint8_t *frame, uint32_t p
     descriptor->length = (uint32_t)get_be(segment + 4, 4);
     descriptor->remote_key = get_be(segment + 8, 8);
     descriptor->remote_address = get_be(segment + 16, 8);
-    if (descriptor->opcode == NETDAM_OP_FETCH_ADD || descriptor->opcode == NETDAM_OP_CAS) {
+    if ((netdam_op_flags(descriptor->opcode) & NETDAM_OPF_ATOMIC) != 0) {
         memcpy(&descriptor->u.operand[0], payload, descriptor->length);
         if (descriptor->opcode == NETDAM_OP_CAS) {
             memcpy(&descriptor->u.operand[1], payload + descriptor->length, descriptor->length);
         }
     } else {
-        memcpy(instance->memory + 4096, payload, payload_bytes);
+        memcpy(instance->memory + REGIONS_BASE, payload, payload_bytes);
     }
 }
 
@@ -372,8 +448,10 @@ static bool request_is_sent(struct instance *instance, const char *name, const c
     bool ipv6 = frame[12] == 0x86;
     uint64_t number = get_be(header + offsetof(struct netdam_wire_header, number), 6);
     uint64_t distance = get_be(header + offsetof(struct netdam_wire_header, distance), 2);
-    uint8_t opcode = header[sizeof(struct netdam_wire_header)];
-    bool laneless = opcode == NETDAM_OP_ECHO || opcode == NETDAM_OP_READ;
+    unsigned flags = (unsigned)get_be(header + offsetof(struct netdam_wire_header, flags), 2);
+    uint8_t opcode = *segment_of(header);
+    bool laneless = (netdam_op_flags(opcode) & NETDAM_OPF_MODIFIES) == 0 ||
+                    (flags & (NETDAM_FLAG_RELAXED | NETDAM_FLAG_UNRELIABLE)) != 0;
     uint64_t before = laneless ? number - 1 : distance;
     const uint64_t queue[] = {SQ_BASE, RING_LOG2, CQ_BASE, RING_LOG2, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0};
     uint64_t address[] = {0x0a000002, 0, 4, 0x020000000002};
@@ -400,7 +478,7 @@ static bool request_is_sent(struct instance *instance, const char *name, const c
     post(instance, &descriptor);
 
     run(instance, NOW_NS);
-    if (!laneless || opcode == NETDAM_OP_READ) {
+    if (opcode != NETDAM_OP_ECHO) {
         right = laneless || sent(instance, ipv6 ? "confirm-first-ipv6-request" : "confirm-first-request", 0);
         /* The node answers with its generation. */
         bytes =
@@ -423,9 +501,36 @@ static void requester_sends_golden_requests(void **state)
 {
     struct instance *instance = *state;
     static const char *const requests[] = {
-        "echo-request",      "read-request",       "write-request",      "write-odd-request",  "write-empty-request",
-        "reduce-request",    "cas-request",        "reduce-min-request", "cas-failed-request", "fetch-add-request",
-        "echo-ipv6-request", "read-empty-request", "read-ipv6-request",  "write-ipv6-request", "reduce-empty-request",
+        "echo-request",
+        "read-request",
+        "write-request",
+        "write-odd-request",
+        "write-empty-request",
+        "reduce-request",
+        "cas-request",
+        "reduce-min-request",
+        "cas-failed-request",
+        "fetch-add-request",
+        "echo-ipv6-request",
+        "read-empty-request",
+        "read-ipv6-request",
+        "write-ipv6-request",
+        "reduce-empty-request",
+        "send-request",
+        "send-immediate-request",
+        "send-empty-request",
+        "send-key-request",
+        "swap-request",
+        "fetch-op-request",
+        "fetch-op-f16-request",
+        "reduce-f16-request",
+        "reduce-bf16-request",
+        "reduce-saturating-request",
+        "flag-relaxed-request",
+        "relaxed-reduce-request",
+        "flag-ordered-request",
+        "flag-unreliable-request",
+        "flag-immediate-request",
     };
     unsigned wrong = 0;
 
@@ -433,6 +538,7 @@ static void requester_sends_golden_requests(void **state)
         wrong += !request_is_sent(instance, requests[i], NULL);
     }
     wrong += !request_is_sent(instance, "write-request", "write-again-request");
+    wrong += !request_is_sent(instance, "send-request", "send-again-request");
     assert_int_equal(wrong, 0);
 }
 
@@ -445,8 +551,9 @@ static int setup(void **state)
     }
     instance->ops = netdam_fw_entry();
     instance->memory = aligned_alloc(4096, MEMORY_BYTES);
+    instance->before = malloc(MEMORY_BYTES);
     *state = instance;
-    return instance->memory == NULL ? -1 : 0;
+    return instance->memory == NULL || instance->before == NULL ? -1 : 0;
 }
 
 static int teardown(void **state)
@@ -454,6 +561,7 @@ static int teardown(void **state)
     struct instance *instance = *state;
 
     free(instance->memory);
+    free(instance->before);
     free(instance->state);
     free(instance);
     return 0;

@@ -4,7 +4,7 @@
 
 static bool ranges_overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
-    return a < b + b_bytes && b < a + a_bytes;
+    return a_bytes != 0 && b_bytes != 0 && a < b + b_bytes && b < a + a_bytes;
 }
 
 static uint64_t sq_bytes(const struct ndfw_queue *queue)
@@ -15,6 +15,21 @@ static uint64_t sq_bytes(const struct ndfw_queue *queue)
 static uint64_t cq_bytes(const struct ndfw_queue *queue)
 {
     return sizeof(struct netdam_ring) + (uint64_t)queue->cq_entries * sizeof(struct netdam_completion);
+}
+
+static uint64_t rq_bytes(const struct ndfw_queue *queue)
+{
+    return queue->receive_key == 0
+               ? 0
+               : sizeof(struct netdam_ring) + (uint64_t)queue->rq_entries * sizeof(struct netdam_descriptor);
+}
+
+static struct ndfw_queue *find_queue(const struct ndfw *fw, uint64_t index)
+{
+    if (index >= fw->config.queue_pairs || fw->queues[index].state == NETDAM_QUEUE_STATE_NONE) {
+        return NULL;
+    }
+    return &fw->queues[index];
 }
 
 static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *args, uint64_t *results)
@@ -30,6 +45,9 @@ static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *a
     }
     if (args[4] != 0) {
         return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+    }
+    if (args[5] != 0 && find_queue(fw, args[5] - 1) == NULL) {
+        return NETDAM_ADMIN_STATUS_NO_SUCH;
     }
     for (index = 0; index < fw->config.regions; index++) {
         if (!fw->regions[index].in_use) {
@@ -50,6 +68,7 @@ static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *a
     region->length = args[1];
     region->permissions = (uint32_t)args[2];
     region->key = key;
+    region->queue = (uint32_t)args[5];
     region->serial++;
     region->in_use = true;
     ndfw_map_insert(&fw->region_by_key, key, index);
@@ -91,7 +110,8 @@ static bool overlaps_rings(const struct ndfw *fw, uint64_t base, uint64_t bytes)
 
         if (queue->state != NETDAM_QUEUE_STATE_NONE &&
             (ranges_overlap(base, bytes, queue->sq, sq_bytes(queue)) ||
-             ranges_overlap(base, bytes, queue->cq, cq_bytes(queue)))) {
+             ranges_overlap(base, bytes, queue->cq, cq_bytes(queue)) ||
+             ranges_overlap(base, bytes, queue->rq, rq_bytes(queue)))) {
             return true;
         }
     }
@@ -117,19 +137,32 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
         type > NETDAM_QUEUE_RAW || (vector >= fw->config.vectors && vector != NETDAM_VECTOR_NONE)) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
-    if (type == NETDAM_QUEUE_RAW || args[5] != 0) {
+    if (type == NETDAM_QUEUE_RAW) {
         return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+    }
+    if (args[5] != 0 && !ring_is_possible(fw, args[4], args[5], sizeof(struct netdam_descriptor))) {
+        return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     memset(&made, 0, sizeof(made));
     made.sq = args[0];
     made.sq_entries = UINT32_C(1) << args[1];
     made.cq = args[2];
     made.cq_entries = UINT32_C(1) << args[3];
-    made.sq_consumer = made.cq_producer = (uint32_t)args[7];
+    if (args[5] != 0) {
+        made.rq = args[4];
+        made.rq_entries = UINT32_C(1) << args[5];
+        while (made.receive_key == 0 || ndfw_queue_by_receive_key(fw, made.receive_key) != NDFW_NONE) {
+            made.receive_key = ndfw_random(fw);
+        }
+    }
+    made.sq_consumer = made.cq_producer = made.rq_consumer = (uint32_t)args[7];
     made.vector = (uint16_t)vector;
     made.state = NETDAM_QUEUE_STATE_READY;
     if (ranges_overlap(made.sq, sq_bytes(&made), made.cq, cq_bytes(&made)) ||
-        overlaps_rings(fw, made.sq, sq_bytes(&made)) || overlaps_rings(fw, made.cq, cq_bytes(&made))) {
+        ranges_overlap(made.sq, sq_bytes(&made), made.rq, rq_bytes(&made)) ||
+        ranges_overlap(made.cq, cq_bytes(&made), made.rq, rq_bytes(&made)) ||
+        overlaps_rings(fw, made.sq, sq_bytes(&made)) || overlaps_rings(fw, made.cq, cq_bytes(&made)) ||
+        overlaps_rings(fw, made.rq, rq_bytes(&made))) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     for (index = 0; index < fw->config.queue_pairs; index++) {
@@ -142,17 +175,23 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
     }
     start_ring(fw, made.sq, made.sq_consumer, NETDAM_RING_NEED_WAKEUP);
     start_ring(fw, made.cq, made.cq_producer, 0);
+    if (made.receive_key != 0) {
+        start_ring(fw, made.rq, made.rq_consumer, 0);
+    }
     fw->queues[index] = made;
     results[0] = index;
+    results[1] = made.receive_key;
     return NETDAM_ADMIN_STATUS_OK;
 }
 
-static struct ndfw_queue *find_queue(const struct ndfw *fw, uint64_t index)
+/* A region whose immediates went to the pair keeps taking WRITEs, but has nowhere to put immediates. */
+static void forget_queue(struct ndfw *fw, uint32_t index)
 {
-    if (index >= fw->config.queue_pairs || fw->queues[index].state == NETDAM_QUEUE_STATE_NONE) {
-        return NULL;
+    for (uint32_t i = 0; i < fw->config.regions; i++) {
+        if (fw->regions[i].queue == index + 1) {
+            fw->regions[i].queue = 0;
+        }
     }
-    return &fw->queues[index];
 }
 
 static enum netdam_admin_status queue_destroy(struct ndfw *fw, const uint64_t *args)
@@ -164,6 +203,7 @@ static enum netdam_admin_status queue_destroy(struct ndfw *fw, const uint64_t *a
     }
     ndfw_queue_flush(fw, (uint32_t)args[0], true);
     ndfw_queue_signal(fw);
+    forget_queue(fw, (uint32_t)args[0]);
     memset(queue, 0, sizeof(*queue));
     return NETDAM_ADMIN_STATUS_OK;
 }

@@ -1,10 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The Internet checksum (RFC 1071): a sum of 16-bit big-endian words in one's complement. */
+/* Small things that all headers below NetDAM need: 16-bit fields, and the Internet checksum (RFC 1071). */
 #ifndef NDFW_CHECKSUM_H
 #define NDFW_CHECKSUM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+static inline unsigned ndfw_get16(const uint8_t *from)
+{
+    return (unsigned)from[0] << 8 | from[1];
+}
+
+static inline void ndfw_put16(uint8_t *to, unsigned value)
+{
+    to[0] = (uint8_t)(value >> 8);
+    to[1] = (uint8_t)value;
+}
+
+static inline bool ndfw_is_zero(const uint8_t *bytes, size_t count)
+{
+    uint8_t all = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        all |= bytes[i];
+    }
+    return all == 0;
+}
 
 /* Every part but the last has an even number of bytes. Safe for parts of up to 2^32 bytes. */
 static inline uint64_t ndfw_checksum_add(uint64_t sum, const uint8_t *data, size_t bytes)

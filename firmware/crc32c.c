@@ -92,12 +92,12 @@ uint32_t ndfw_crc32c(const struct ndfw *fw, uint32_t crc, const uint8_t *data, s
     return ~crc_raw(fw, ~crc, data, bytes);
 }
 
-uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint8_t *to, const uint8_t *from, size_t bytes)
+uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes)
 {
     size_t head = (size_t)(-(uintptr_t)from & 7);
     size_t words;
-    uint32_t crc = ~0u;
 
+    crc = ~crc;
     if (head > bytes) {
         head = bytes;
     }

@@ -119,7 +119,7 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     packet->payload = NULL;
     packet->opcode = packet->operation = packet->type = 0;
     packet->length = 0;
-    packet->key = packet->address = packet->generation = packet->echo = packet->floor = 0;
+    packet->key = packet->address = packet->generation = packet->echo = packet->floor = packet->immediate = 0;
 
     if (header.version != NETDAM_WIRE_VERSION) {
         return request ? refuse(packet, NETDAM_STATUS_BAD_VERSION) : drop(counter, NETDAM_COUNTER_RX_MALFORMED);
@@ -149,6 +149,12 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
             return drop(counter, NETDAM_COUNTER_RX_PAYLOAD_CRC);
         }
     }
+    if ((packet->flags & NETDAM_FLAG_IMMEDIATE) != 0) {
+        struct netdam_wire_immediate immediate;
+
+        memcpy(&immediate, datagram + sizeof(header), sizeof(immediate));
+        packet->immediate = netdam_be64_get(immediate.value);
+    }
     if (!request) {
         decode_answer(packet, datagram + body);
     } else if (!decode_segment(packet, datagram + body + header.segment_index * per_segment)) {
@@ -159,10 +165,41 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     return NDFW_DECODED_OK;
 }
 
+/*
+ * What goes with what: immediates with WRITE and SEND; at most one way of delivery, and only for what modifies memory;
+ * without a lane nothing can be returned exactly once, and RELAXED asks for an operation that may be repeated.
+ */
+bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsigned type)
+{
+    unsigned op_flags = netdam_op_flags(opcode);
+    unsigned delivery = flags & (NETDAM_FLAG_RELAXED | NETDAM_FLAG_ORDERED | NETDAM_FLAG_UNRELIABLE);
+
+    if ((flags & NETDAM_FLAG_IMMEDIATE) != 0 && opcode != NETDAM_OP_WRITE && opcode != NETDAM_OP_SEND) {
+        return false;
+    }
+    if ((flags & NETDAM_FLAG_REPRODUCIBLE) != 0 && (op_flags & NETDAM_OPF_ALU) == 0) {
+        return false;
+    }
+    if (delivery == 0) {
+        return true;
+    }
+    if ((delivery & (delivery - 1)) != 0 || (op_flags & NETDAM_OPF_MODIFIES) == 0) {
+        return false;
+    }
+    if (delivery == NETDAM_FLAG_ORDERED) {
+        return true;
+    }
+    if ((op_flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS)) != 0) {
+        return false;
+    }
+    return delivery == NETDAM_FLAG_UNRELIABLE || ((flags & NETDAM_FLAG_IMMEDIATE) == 0 &&
+                                                  ((unsigned)netdam_algebra(opcode, operation, type) &
+                                                   NETDAM_ALG_IDEMPOTENT) != 0);
+}
+
 static bool executes(const struct ndfw_packet *packet)
 {
-    const unsigned unsupported = NETDAM_FLAG_IMMEDIATE | NETDAM_FLAG_TENANT | NETDAM_FLAG_RELAXED |
-                                 NETDAM_FLAG_ORDERED | NETDAM_FLAG_UNRELIABLE | NETDAM_FLAG_REPRODUCIBLE;
+    const unsigned unsupported = NETDAM_FLAG_TENANT | NETDAM_FLAG_REPRODUCIBLE;
 
     if ((packet->flags & unsupported) != 0) {
         return false;
@@ -172,10 +209,13 @@ static bool executes(const struct ndfw_packet *packet)
     case NETDAM_OP_CONFIRM:
     case NETDAM_OP_READ:
     case NETDAM_OP_WRITE:
+    case NETDAM_OP_SEND:
     case NETDAM_OP_FETCH_ADD:
     case NETDAM_OP_CAS:
+    case NETDAM_OP_SWAP:
         return true;
     case NETDAM_OP_REDUCE:
+    case NETDAM_OP_FETCH_OP:
         return ndfw_alu_executes(packet->operation, packet->type);
     default:
         return false;
@@ -213,6 +253,9 @@ enum netdam_status ndfw_check_instruction(const struct ndfw_packet *packet)
     if (netdam_algebra(packet->opcode, packet->operation, packet->type) < 0) {
         return NETDAM_STATUS_BAD_TYPE;
     }
+    if (!ndfw_flags_suit(packet->flags, packet->opcode, packet->operation, packet->type)) {
+        return NETDAM_STATUS_BAD_FLAGS;
+    }
     if (!executes(packet)) {
         return NETDAM_STATUS_UNSUPPORTED;
     }
@@ -248,13 +291,6 @@ void ndfw_transmit_end(struct ndfw *fw, size_t bytes)
     fw->platform.transmit_end(fw->platform.opaque, bytes);
 }
 
-static void put16(uint8_t *to, unsigned value)
-{
-    netdam_be16 be = netdam_be16_make((uint16_t)value);
-
-    memcpy(to, &be, sizeof(be));
-}
-
 static uint32_t ip_bytes(const struct ndfw_endpoint *to)
 {
     return to->family == 6 ? NETDAM_IPV6_BYTES : NETDAM_IPV4_BYTES;
@@ -272,12 +308,12 @@ uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint3
     }
     memcpy(frame, to->mac, 6);
     memcpy(frame + 6, fw->config.mac, 6);
-    put16(frame + 12, to->family == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
+    ndfw_put16(frame + 12, to->family == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);
     ip = frame + NETDAM_ETHERNET_BYTES;
     if (to->family == 6) {
         memset(ip, 0, NETDAM_IPV6_BYTES);
         ip[0] = 0x60;
-        put16(ip + 4, udp_bytes);
+        ndfw_put16(ip + 4, udp_bytes);
         ip[6] = PROTOCOL_UDP;
         ip[7] = TIME_TO_LIVE;
         memcpy(ip + 8, fw->config.ipv6, 16);
@@ -285,19 +321,19 @@ uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint3
     } else {
         memset(ip, 0, NETDAM_IPV4_BYTES);
         ip[0] = 0x45;
-        put16(ip + 2, NETDAM_IPV4_BYTES + udp_bytes);
-        put16(ip + 6, 0x4000); /* do not fragment */
+        ndfw_put16(ip + 2, NETDAM_IPV4_BYTES + udp_bytes);
+        ndfw_put16(ip + 6, 0x4000); /* do not fragment */
         ip[8] = TIME_TO_LIVE;
         ip[9] = PROTOCOL_UDP;
         memcpy(ip + 12, fw->config.ipv4, 4);
         memcpy(ip + 16, to->address, 4);
-        put16(ip + 10, ndfw_checksum_fold(ndfw_checksum_add(0, ip, NETDAM_IPV4_BYTES)));
+        ndfw_put16(ip + 10, ndfw_checksum_fold(ndfw_checksum_add(0, ip, NETDAM_IPV4_BYTES)));
     }
     udp = ip + ip_bytes(to);
-    put16(udp, fw->config.udp_port);
-    put16(udp + 2, to->port);
-    put16(udp + 4, udp_bytes);
-    put16(udp + 6, 0);
+    ndfw_put16(udp, fw->config.udp_port);
+    ndfw_put16(udp + 2, to->port);
+    ndfw_put16(udp + 4, udp_bytes);
+    ndfw_put16(udp + 6, 0);
     return udp + NETDAM_UDP_BYTES;
 }
 
@@ -306,32 +342,38 @@ void ndfw_frame_end(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t da
     ndfw_transmit_end(fw, NETDAM_ETHERNET_BYTES + ip_bytes(to) + NETDAM_UDP_BYTES + datagram_bytes);
 }
 
+uint16_t ndfw_checksum_ipv6(const uint8_t *ip, unsigned protocol, const uint8_t *data, size_t bytes)
+{
+    return ndfw_checksum_fold(ndfw_checksum_add(ndfw_checksum_add(protocol + bytes, ip + 8, 32), data, bytes));
+}
+
 /* Over IPv4 the UDP checksum stays 0: header and payload have CRCs. Over IPv6 it must not be 0. */
 static void seal_udp(uint8_t *datagram, uint32_t datagram_bytes)
 {
     uint8_t *udp = datagram - NETDAM_UDP_BYTES;
-    const uint8_t *ip = udp - NETDAM_IPV6_BYTES;
-    uint64_t sum = ndfw_checksum_add(PROTOCOL_UDP + NETDAM_UDP_BYTES + datagram_bytes, ip + 8, 32);
-    uint16_t folded = ndfw_checksum_fold(ndfw_checksum_add(sum, udp, NETDAM_UDP_BYTES + datagram_bytes));
+    uint16_t folded =
+        ndfw_checksum_ipv6(udp - NETDAM_IPV6_BYTES, PROTOCOL_UDP, udp, NETDAM_UDP_BYTES + datagram_bytes);
 
-    put16(udp + 6, folded == 0 ? 0xffffu : folded);
+    ndfw_put16(udp + 6, folded == 0 ? 0xffffu : folded);
 }
 
-uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length)
+uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate)
 {
     bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
 
     NETDAM_STATIC_ASSERT(sizeof(struct netdam_wire_segment) == sizeof(struct netdam_wire_answer),
                          "requests and answers of one segment have the same overhead");
     return (uint32_t)(sizeof(struct netdam_wire_header) + sizeof(struct netdam_wire_segment)) + payload_length +
-           (has_crc ? NETDAM_CRC_BYTES : 0u);
+           (has_crc ? NETDAM_CRC_BYTES : 0u) + (immediate ? (uint32_t)sizeof(struct netdam_wire_immediate) : 0u);
 }
 
 void ndfw_seal(const struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes)
 {
-    const size_t header_length = sizeof(struct netdam_wire_header) + sizeof(struct netdam_wire_segment);
-    netdam_be32 crc = netdam_be32_make(header_crc(fw, datagram, header_length));
+    struct netdam_wire_header header;
+    netdam_be32 crc;
 
+    memcpy(&header, datagram, sizeof(header));
+    crc = netdam_be32_make(header_crc(fw, datagram, netdam_be16_get(header.header_length)));
     memcpy(datagram + offsetof(struct netdam_wire_header, header_crc), &crc, sizeof(crc));
     if (to->family == 6) {
         seal_udp(datagram, datagram_bytes);

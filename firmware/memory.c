@@ -116,20 +116,24 @@ void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes)
     }
 }
 
-uint32_t ndfw_region_access(struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes, uint32_t permission,
-                            uint64_t *offset)
+struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key)
 {
-    const struct ndfw_region *region = NULL;
-
     for (uint32_t at = ndfw_map_first(&fw->region_by_key, key); fw->region_by_key.slots[at] != 0;
          at = (at + 1) & fw->region_by_key.mask) {
-        const struct ndfw_region *candidate = &fw->regions[fw->region_by_key.slots[at] - 1];
+        struct ndfw_region *region = &fw->regions[fw->region_by_key.slots[at] - 1];
 
-        if (candidate->key == key) {
-            region = candidate;
-            break;
+        if (region->key == key) {
+            return region;
         }
     }
+    return NULL;
+}
+
+enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes,
+                                      uint32_t permission, uint64_t *offset)
+{
+    const struct ndfw_region *region = ndfw_region_find(fw, key);
+
     if (region == NULL) {
         return NETDAM_STATUS_BAD_KEY;
     }

@@ -45,15 +45,20 @@ struct ndfw_region {
     uint64_t key;
     uint32_t permissions;
     uint32_t serial; /* counts the uses of this entry: a request remembers which one it meant */
+    uint32_t queue;  /* queue pair + 1 that gets the immediates of WRITEs, or 0 */
     bool in_use;
 };
 
 struct ndfw_queue {
     uint64_t sq;
     uint64_t cq;
+    uint64_t rq;
+    uint64_t receive_key; /* 0: no RQ */
     uint32_t sq_entries;
     uint32_t cq_entries;
+    uint32_t rq_entries;
     uint32_t sq_consumer;
+    uint32_t rq_consumer;
     uint32_t cq_producer;
     uint32_t outstanding; /* descriptors taken and not completed: each has its place in the CQ */
     uint32_t last_arm;
@@ -63,20 +68,42 @@ struct ndfw_queue {
     bool starved;   /* the next descriptor waits for room in the CQ */
 };
 
+/* Part of a local buffer: which region, and which use of its entry, was meant when the descriptor was taken. */
+struct ndfw_piece {
+    uint64_t address; /* bytes from the region's start */
+    uint32_t region;
+    uint32_t serial;
+    uint32_t length;
+};
+
+/* A local buffer: what a descriptor or its list names. */
+struct ndfw_buffer {
+    struct ndfw_piece pieces[NETDAM_LIST_MAX];
+    uint32_t count;
+};
+
+/* Part of a buffer in on-board memory. */
+struct ndfw_span {
+    uint8_t *memory;
+    uint32_t bytes;
+};
+
 /* A descriptor under way. */
 struct ndfw_operation {
     struct netdam_descriptor descriptor;
+    struct ndfw_buffer buffer;
     uint64_t result;
     uint32_t queue;
     uint32_t peer;
-    uint32_t region_serial;
-    uint32_t next;        /* in the free list or in the peer's list of those with packets to send */
+    uint32_t next;        /* in the free list, or in one of the peer's lists */
     uint32_t next_offset; /* first byte not yet sent */
     uint32_t done_bytes;
     uint32_t flights; /* packets sent and not finished */
     uint8_t status;
     uint8_t hop;   /* the one that refused */
-    bool listed;   /* in the peer's list */
+    bool listed;   /* in the peer's list of those with packets to send */
+    bool deferred; /* in the peer's list of those that wait for an earlier ORDERED one */
+    bool held;     /* the last packet waits until the others have been answered: it carries the immediate */
     bool all_sent; /* or given up: nothing more will be sent for the first time */
     bool in_use;
 };
@@ -125,6 +152,9 @@ struct ndfw_peer {
     uint32_t window_credit;
     uint32_t list_head; /* operations with packets to send */
     uint32_t list_tail;
+    uint32_t ordered;       /* the ORDERED operation under way */
+    uint32_t deferred_head; /* ORDERED operations behind it */
+    uint32_t deferred_tail;
     uint32_t payload_max;
     uint16_t control_tries;
     bool in_use;
@@ -223,6 +253,7 @@ struct ndfw_packet {
     uint64_t generation; /* RESPONSE: the answer's */
     uint64_t echo;
     uint64_t floor;
+    uint64_t immediate;
     uint32_t payload_length;
     uint32_t length;
     uint16_t distance;
@@ -239,17 +270,30 @@ struct ndfw_packet {
 /* crc32c.c */
 uint32_t ndfw_crc32c(const struct ndfw *fw, uint32_t crc, const uint8_t *data, size_t bytes);
 void ndfw_crc32c_prepare(struct ndfw *fw);
-/* Copies out of on-board memory (8-byte loads where aligned) and returns the CRC32C of what was copied. */
-uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint8_t *to, const uint8_t *from, size_t bytes);
+/* Copies out of on-board memory (8-byte loads where aligned) and goes on with the CRC32C of what is copied. */
+uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes);
 
 /* memory.c */
 uint8_t *ndfw_memory(struct ndfw *fw, uint64_t offset, uint64_t bytes, enum netdam_fw_access access);
 void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes);
 void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes);
-uint32_t ndfw_region_access(struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes, uint32_t permission,
-                            uint64_t *offset);
+struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key);
+enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes,
+                                      uint32_t permission, uint64_t *offset);
 enum netdam_status ndfw_local_access(const struct ndfw *fw, uint32_t region, uint32_t serial, uint64_t address,
                                      uint64_t bytes, uint32_t permission, uint64_t *offset);
+
+/* buffer.c: local buffers of descriptors */
+/* What a descriptor names, with all of it checked. */
+enum netdam_status ndfw_buffer_take(struct ndfw *fw, const struct netdam_descriptor *descriptor, uint32_t permission,
+                                    struct ndfw_buffer *buffer);
+/* Where `bytes` of a buffer lie, from `offset` on; the regions may have gone since. At most NETDAM_LIST_MAX spans. */
+enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *buffer, uint64_t offset,
+                                     uint64_t bytes, uint32_t permission, struct ndfw_span *spans, uint32_t *count);
+void ndfw_spans_store(const struct ndfw_span *spans, uint32_t count, const uint8_t *from);
+/* Returns the CRC32C of what was copied if `with_crc`, else 0. */
+uint32_t ndfw_spans_load(const struct ndfw *fw, const struct ndfw_span *spans, uint32_t count, uint8_t *to,
+                         bool with_crc);
 
 /* map.c */
 uint32_t ndfw_map_slots(uint32_t entries);
@@ -260,6 +304,8 @@ uint32_t ndfw_map_first(const struct ndfw_map *map, uint64_t id);
 
 /* alu.c */
 bool ndfw_alu_executes(unsigned operation, unsigned type);
+/* The result of an operation on one element. */
+uint64_t ndfw_alu_apply(uint64_t value, uint64_t operand, unsigned operation, unsigned type);
 /* memory[i] = memory[i] op operand[i]; memory is aligned to the element, operand need not be. */
 void ndfw_alu_reduce(uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation, unsigned type);
 uint64_t ndfw_element_load(const uint8_t *memory, unsigned bytes);
@@ -274,23 +320,36 @@ enum ndfw_decoded {
 /* `datagram` is what follows the UDP header; from is filled by the caller. */
 enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
                               enum netdam_counter *counter);
+/* Whether flags of a request (NETDAM_FLAG_*) suit its instruction and one another. */
+bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsigned type);
 /* What is not executed, or contradicts the instruction set: a status that depends on the packet alone. */
 enum netdam_status ndfw_check_instruction(const struct ndfw_packet *packet);
 /* Starts a frame with room for the payload and its CRC; returns where the NetDAM header goes, or NULL: port full. */
 uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
 void ndfw_frame_end(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
-/* Completes the checksums of a datagram with one segment or an answer. */
+/* Completes the checksums of a datagram. */
 void ndfw_seal(const struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes);
-uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length);
+uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate);
 uint8_t *ndfw_transmit_begin(struct ndfw *fw, bool loopback, size_t bytes);
 void ndfw_transmit_end(struct ndfw *fw, size_t bytes);
 
-/* net.c */
-void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes);
+/* The Internet checksum over the pseudo-header of IPv6. */
+uint16_t ndfw_checksum_ipv6(const uint8_t *ip, unsigned protocol, const uint8_t *data, size_t bytes);
+
+/* neighbour.c: ARP, neighbour discovery, ping */
+void ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes);
+void ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length);
+void ndfw_icmpv6_receive(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes);
+
 bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint);
 void ndfw_net_solicit(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
+void ndfw_net_doubt(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_net_set_neighbour(struct ndfw *fw, uint8_t family, const uint8_t *address, const uint8_t *mac, bool fixed);
+
+/* net.c */
+void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes);
+void ndfw_dropped(struct ndfw *fw, enum netdam_counter counter, size_t bytes);
 
 /* lane.c */
 enum ndfw_lane_verdict {
@@ -335,11 +394,18 @@ void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_seq
                         enum netdam_status status, uint8_t hop);
 struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number);
 uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, unsigned tries);
-bool ndfw_uses_lane(unsigned opcode);
+/* True if a request is executed exactly once by a lane's numbers. */
+bool ndfw_uses_lane(unsigned opcode, bool without);
+/* The sequence that a request of this device takes its numbers from. */
+struct ndfw_sequence *ndfw_sequence_for(struct ndfw_peer *peer, const struct netdam_descriptor *descriptor);
 /* True if a number was the last: nothing is sent for the first time until the context has been renewed. */
 bool ndfw_peer_is_exhausted(const struct ndfw_peer *peer);
 
 /* requester.c: from operations to packets */
+/* The flags of a descriptor as the wire has them. */
+unsigned ndfw_wire_flags(const struct netdam_descriptor *descriptor);
+/* Payload bytes of one packet of a request. */
+uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netdam_descriptor *descriptor);
 /* Sends what the windows and the port allow; returns false if the port is full. */
 bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more);
 bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer);
@@ -353,6 +419,11 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t queue, bool with_ring);
 void ndfw_operation_list(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index);
 void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status status, uint8_t hop);
 void ndfw_operation_settle(struct ndfw *fw, uint32_t index);
+/* A message, or the immediate of a WRITE, for a queue pair's next receive buffer. */
+/* Of a WRITE, the payload goes to `memory`, before the completion tells of it and only if that can be delivered. */
+enum netdam_status ndfw_queue_receive(struct ndfw *fw, uint32_t queue, const struct ndfw_packet *packet,
+                                      uint8_t *memory);
+uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key);
 
 /* admin.c */
 uint64_t ndfw_register_read(struct ndfw *fw, uint32_t offset, unsigned bytes);

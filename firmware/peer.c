@@ -4,15 +4,19 @@
 
 #define WINDOW_START 32u
 #define WINDOW_LEAST 4u
+/* Repetitions without any answer before the link-layer address is asked for anew. */
+#define DOUBT_TRIES 3u
 
-bool ndfw_uses_lane(unsigned opcode)
+bool ndfw_uses_lane(unsigned opcode, bool without)
 {
-    return (netdam_op_flags(opcode) & NETDAM_OPF_MODIFIES) != 0;
+    return (netdam_op_flags(opcode) & NETDAM_OPF_MODIFIES) != 0 && !without;
 }
 
-static struct ndfw_sequence *sequence_of(struct ndfw_peer *peer, unsigned opcode)
+struct ndfw_sequence *ndfw_sequence_for(struct ndfw_peer *peer, const struct netdam_descriptor *descriptor)
 {
-    return ndfw_uses_lane(opcode) ? &peer->lane : &peer->laneless;
+    bool without = (descriptor->flags & (NETDAM_DESCRIPTOR_RELAXED | NETDAM_DESCRIPTOR_UNRELIABLE)) != 0;
+
+    return ndfw_uses_lane(descriptor->opcode, without) ? &peer->lane : &peer->laneless;
 }
 
 struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number)
@@ -49,6 +53,7 @@ void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
     peer->control_tries = 0;
     peer->control_deadline_ns = NETDAM_FW_NEVER;
     peer->list_head = peer->list_tail = NDFW_NONE;
+    peer->deferred_head = peer->deferred_tail = peer->ordered = NDFW_NONE;
     peer->payload_max = netdam_payload_max(
         fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
     peer->resolved = ndfw_net_resolve(fw, &peer->endpoint);
@@ -154,6 +159,10 @@ void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_seq
     }
     if (status == NETDAM_STATUS_OK) {
         operation->done_bytes += flight->length;
+        if (operation->held && operation->flights == 0) {
+            operation->held = false;
+            ndfw_operation_list(fw, peer, index);
+        }
         ndfw_operation_settle(fw, index);
     } else {
         ndfw_operation_fail(fw, index, status, hop);
@@ -259,17 +268,13 @@ static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const str
 static enum netdam_status store_returned(struct ndfw *fw, const struct ndfw_operation *operation,
                                          const struct ndfw_flight *flight, const struct ndfw_packet *packet)
 {
-    const struct netdam_descriptor *descriptor = &operation->descriptor;
-    uint64_t offset = 0;
-    enum netdam_status status =
-        ndfw_local_access(fw, descriptor->local_region, operation->region_serial,
-                          descriptor->u.buffer.local_address + flight->offset, flight->length,
-                          NETDAM_PERMISSION_LOCAL_WRITE, &offset);
-    uint8_t *memory = status == NETDAM_STATUS_OK ? ndfw_memory(fw, offset, flight->length, NETDAM_FW_ACCESS_WRITE)
-                                                 : NULL;
+    struct ndfw_span spans[NETDAM_LIST_MAX];
+    uint32_t count;
+    enum netdam_status status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,
+                                                  NETDAM_PERMISSION_LOCAL_WRITE, spans, &count);
 
-    if (memory != NULL) {
-        ndfw_store(memory, packet->payload, flight->length);
+    if (status == NETDAM_STATUS_OK) {
+        ndfw_spans_store(spans, count, packet->payload);
     }
     return status;
 }
@@ -347,7 +352,9 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
         receive_confirmed(fw, peer, packet);
         return;
     }
-    sequence = peer == NULL ? NULL : sequence_of(peer, packet->opcode);
+    sequence = peer == NULL                                                                     ? NULL
+               : ndfw_uses_lane(packet->opcode, (packet->flags & NETDAM_FLAG_RELAXED) != 0) ? &peer->lane
+                                                                                            : &peer->laneless;
     flight = peer == NULL ? NULL : match(fw, sequence, packet);
     /* An answer without opcode (BAD_VERSION) may belong to either sequence. */
     if (peer != NULL && flight == NULL && packet->opcode == 0) {
@@ -389,7 +396,7 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
 {
     uint64_t end = sequence->next;
     uint64_t deadline = NETDAM_FW_NEVER;
-    bool silent = false;
+    bool silent = false, doubtful = false;
 
     if (fw->now_ns < sequence->deadline_ns) {
         return;
@@ -409,6 +416,7 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
             ndfw_count(fw, NETDAM_COUNTER_TIMEOUTS, 1);
             ndfw_flight_finish(fw, peer, sequence, number, NETDAM_STATUS_TIMEOUT, 0);
         } else {
+            doubtful |= flight->tries >= DOUBT_TRIES && peer->heard_ns < flight->sent_ns;
             shrink_window(fw, peer, flight->sent_ns);
             flight->state = NDFW_FLIGHT_AGAIN;
             flight->tries++;
@@ -416,6 +424,9 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         }
     }
     sequence->deadline_ns = sequence->flying == 0 ? NETDAM_FW_NEVER : deadline;
+    if (doubtful) {
+        ndfw_net_doubt(fw, &peer->endpoint);
+    }
     /* Nobody there: what waits behind is not made to find that out a few packets at a time. */
     if (silent) {
         ndfw_peer_fail_waiting(fw, peer, NETDAM_STATUS_TIMEOUT);

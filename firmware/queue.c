@@ -27,6 +27,7 @@ static void complete(struct ndfw *fw, uint32_t index, const struct netdam_descri
         .flags = (uint8_t)flags,
         .hop = hop,
         .queue_pair = index,
+        .immediate = (flags & NETDAM_COMPLETION_IMMEDIATE) != 0 ? descriptor->immediate : 0,
     };
     uint64_t place = queue->cq + sizeof(struct netdam_ring) +
                      (uint64_t)(queue->cq_producer & (queue->cq_entries - 1)) * sizeof(completion);
@@ -91,6 +92,59 @@ static void unlist(struct ndfw *fw, uint32_t index)
     operation->listed = false;
 }
 
+/* Takes an operation out of those that wait for an earlier ORDERED one. */
+static void undefer(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+    uint32_t before = NDFW_NONE;
+
+    for (uint32_t at = peer->deferred_head; at != index; at = fw->operations[at].next) {
+        before = at;
+    }
+    if (before == NDFW_NONE) {
+        peer->deferred_head = operation->next;
+    } else {
+        fw->operations[before].next = operation->next;
+    }
+    if (peer->deferred_tail == index) {
+        peer->deferred_tail = before;
+    }
+    operation->deferred = false;
+}
+
+/* ORDERED operations towards one peer are sent one after the other. */
+static void start_operation(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index)
+{
+    struct ndfw_operation *operation = &fw->operations[index];
+
+    if ((operation->descriptor.flags & NETDAM_DESCRIPTOR_ORDERED) == 0) {
+        ndfw_operation_list(fw, peer, index);
+    } else if (peer->ordered == NDFW_NONE) {
+        peer->ordered = index;
+        ndfw_operation_list(fw, peer, index);
+    } else {
+        operation->deferred = true;
+        operation->next = NDFW_NONE;
+        if (peer->deferred_tail == NDFW_NONE) {
+            peer->deferred_head = index;
+        } else {
+            fw->operations[peer->deferred_tail].next = index;
+        }
+        peer->deferred_tail = index;
+    }
+}
+
+static void start_next_ordered(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    uint32_t next = peer->deferred_head;
+
+    peer->ordered = NDFW_NONE;
+    if (next != NDFW_NONE) {
+        undefer(fw, peer, next);
+        start_operation(fw, peer, next);
+    }
+}
+
 void ndfw_operation_list(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index)
 {
     struct ndfw_operation *operation = &fw->operations[index];
@@ -121,6 +175,9 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
     operation->in_use = false;
     operation->next = fw->operation_free;
     fw->operation_free = index;
+    if (fw->peers[operation->peer].ordered == index) {
+        start_next_ordered(fw, &fw->peers[operation->peer]);
+    }
 }
 
 /*
@@ -138,6 +195,10 @@ void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status sta
         operation->hop = hop;
     }
     unlist(fw, index);
+    if (operation->deferred) {
+        undefer(fw, &fw->peers[operation->peer], index);
+    }
+    operation->held = false;
     operation->all_sent = true;
     ndfw_operation_settle(fw, index);
 }
@@ -157,28 +218,31 @@ static bool is_executed(const struct netdam_descriptor *descriptor)
 
 /* What can be said of a descriptor before anything is sent. */
 static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_descriptor *descriptor,
-                                           uint32_t *region_serial)
+                                           struct ndfw_buffer *buffer)
 {
-    const uint32_t unsupported = NETDAM_DESCRIPTOR_RELAXED | NETDAM_DESCRIPTOR_ORDERED | NETDAM_DESCRIPTOR_UNRELIABLE |
-                                 NETDAM_DESCRIPTOR_IMMEDIATE | NETDAM_DESCRIPTOR_REPRODUCIBLE | NETDAM_DESCRIPTOR_LIST;
     unsigned flags = netdam_op_flags(descriptor->opcode);
     uint32_t element = netdam_type_bytes(descriptor->type);
-    uint64_t offset;
+    bool immediate = (descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0;
+    bool send = descriptor->opcode == NETDAM_OP_SEND;
 
-    *region_serial = 0;
+    buffer->count = 0;
     if (!netdam_op_is_defined(descriptor->opcode) || (flags & NETDAM_OPF_CONTROL) != 0 ||
         !netdam_alu_is_defined(descriptor->operation) ||
         netdam_algebra(descriptor->opcode, descriptor->operation, descriptor->type) < 0 ||
         (descriptor->flags & ~NETDAM_DESCRIPTOR_FLAGS_DEFINED) != 0 || descriptor->length > NDFW_LENGTH_MAX) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
-    if ((descriptor->flags & unsupported) != 0 || !is_executed(descriptor)) {
+    if ((descriptor->flags & NETDAM_DESCRIPTOR_REPRODUCIBLE) != 0 || !is_executed(descriptor)) {
         return NETDAM_STATUS_LOCAL_UNSUPPORTED;
     }
-    if (descriptor->immediate != 0 || descriptor->list_count != 0 ||
-        ((flags & NETDAM_OPF_ATOMIC) != 0 && (descriptor->length != element || descriptor->local_region != 0)) ||
+    if (!ndfw_flags_suit(ndfw_wire_flags(descriptor), descriptor->opcode, descriptor->operation, descriptor->type) ||
+        (descriptor->immediate != 0 && !immediate) ||
+        ((flags & NETDAM_OPF_ATOMIC) != 0 &&
+         (descriptor->length != element || descriptor->local_region != 0 || descriptor->list_count != 0 ||
+          (descriptor->flags & NETDAM_DESCRIPTOR_LIST) != 0)) ||
         (descriptor->opcode != NETDAM_OP_CAS && descriptor->u.operand[1] != 0) ||
-        ((flags & NETDAM_OPF_MEMORY) == 0 && (descriptor->remote_key != 0 || descriptor->remote_address != 0)) ||
+        ((flags & NETDAM_OPF_MEMORY) == 0 &&
+         ((descriptor->remote_key != 0 && !send) || descriptor->remote_address != 0)) ||
         !netdam_is_whole(descriptor->length, descriptor->type)) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
@@ -186,28 +250,27 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
         fw->peers[descriptor->peer].closing) {
         return NETDAM_STATUS_LOCAL_PEER;
     }
+    if (send && descriptor->length > ndfw_packet_payload_max(&fw->peers[descriptor->peer], descriptor)) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
     if (descriptor->remote_address > UINT64_MAX - descriptor->length) {
         return NETDAM_STATUS_BAD_RANGE;
     }
     if ((flags & NETDAM_OPF_ATOMIC) != 0) {
         return NETDAM_STATUS_OK;
     }
-    if (descriptor->local_region < fw->config.regions) {
-        *region_serial = fw->regions[descriptor->local_region].serial;
-    }
-    return ndfw_local_access(fw, descriptor->local_region, *region_serial, descriptor->u.buffer.local_address,
-                             descriptor->length,
-                             ((flags & NETDAM_OPF_PAYLOAD) != 0 ? NETDAM_PERMISSION_LOCAL_READ : 0u) |
-                                 ((flags & NETDAM_OPF_RETURNS) != 0 ? NETDAM_PERMISSION_LOCAL_WRITE : 0u),
-                             &offset);
+    return ndfw_buffer_take(fw, descriptor,
+                            ((flags & NETDAM_OPF_PAYLOAD) != 0 ? NETDAM_PERMISSION_LOCAL_READ : 0u) |
+                                ((flags & NETDAM_OPF_RETURNS) != 0 ? NETDAM_PERMISSION_LOCAL_WRITE : 0u),
+                            buffer);
 }
 
 static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descriptor *descriptor)
 {
     uint32_t index = fw->operation_free;
     struct ndfw_operation *operation = &fw->operations[index];
-    uint32_t serial;
-    enum netdam_status status = check_descriptor(fw, descriptor, &serial);
+    struct ndfw_buffer buffer;
+    enum netdam_status status = check_descriptor(fw, descriptor, &buffer);
 
     fw->queues[queue].outstanding++;
     /* Charged, or software that posts nothing but mistakes, and polls them, could keep one run going for ever. */
@@ -223,9 +286,9 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     operation->descriptor = *descriptor;
     operation->queue = queue;
     operation->peer = descriptor->peer;
-    operation->region_serial = serial;
+    operation->buffer = buffer;
     operation->in_use = true;
-    ndfw_operation_list(fw, &fw->peers[descriptor->peer], index);
+    start_operation(fw, &fw->peers[descriptor->peer], index);
 }
 
 /* Everything outstanding ends, nothing more is taken: the ring cannot be believed any longer. */
@@ -328,6 +391,112 @@ bool ndfw_queue_could_take(struct ndfw *fw, uint32_t index)
     return (descriptor.flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0;
 }
 
+static void copy_receive_descriptor(struct ndfw *fw, const struct ndfw_queue *queue,
+                                    struct netdam_descriptor *descriptor)
+{
+    uint64_t place = queue->rq + sizeof(struct netdam_ring) +
+                     (uint64_t)(queue->rq_consumer & (queue->rq_entries - 1)) * sizeof(*descriptor);
+
+    ndfw_load((uint8_t *)descriptor, ndfw_memory(fw, place, sizeof(*descriptor), NETDAM_FW_ACCESS_READ),
+              sizeof(*descriptor));
+}
+
+static void release_receive_descriptor(struct ndfw *fw, struct ndfw_queue *queue)
+{
+    queue->rq_consumer++;
+    __atomic_store_n(&ring_at(fw, queue->rq)->consumer, queue->rq_consumer, __ATOMIC_RELEASE);
+}
+
+/* Receive buffers posted. */
+static uint32_t receive_waiting(struct ndfw *fw, uint32_t index)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    uint32_t producer;
+
+    if (queue->state != NETDAM_QUEUE_STATE_READY || queue->receive_key == 0) {
+        return 0;
+    }
+    producer = __atomic_load_n(&ring_at(fw, queue->rq)->producer, __ATOMIC_ACQUIRE);
+    if (producer - queue->rq_consumer > queue->rq_entries) {
+        ring_error(fw, index, producer, queue->rq_consumer);
+        return 0;
+    }
+    return producer - queue->rq_consumer;
+}
+
+static enum netdam_status check_receive_descriptor(struct ndfw *fw, const struct netdam_descriptor *descriptor,
+                                                   struct ndfw_buffer *buffer)
+{
+    if (descriptor->opcode != 0 || descriptor->operation != 0 || descriptor->type != 0 ||
+        (descriptor->flags & ~(uint32_t)NETDAM_DESCRIPTOR_LIST) != 0 || descriptor->peer != 0 ||
+        descriptor->remote_key != 0 || descriptor->remote_address != 0 || descriptor->immediate != 0 ||
+        descriptor->u.buffer.reserved != 0 || descriptor->length > NDFW_LENGTH_MAX) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    return ndfw_buffer_take(fw, descriptor, NETDAM_PERMISSION_LOCAL_WRITE, buffer);
+}
+
+/* Uses a receive buffer up. */
+static void complete_receive(struct ndfw *fw, uint32_t index, const struct netdam_descriptor *descriptor,
+                             enum netdam_status status, const struct ndfw_packet *packet)
+{
+    bool immediate = packet != NULL && (packet->flags & NETDAM_FLAG_IMMEDIATE) != 0;
+    struct netdam_descriptor told = {
+        .user_data = descriptor->user_data,
+        .opcode = packet != NULL ? packet->opcode : 0,
+        .immediate = immediate ? (uint32_t)packet->immediate : 0,
+    };
+
+    release_receive_descriptor(fw, &fw->queues[index]);
+    fw->queues[index].outstanding++;
+    complete(fw, index, &told, status, immediate ? packet->immediate : 0, packet != NULL ? packet->length : 0,
+             NETDAM_COMPLETION_RECEIVE | (immediate ? NETDAM_COMPLETION_IMMEDIATE : 0u), 0);
+}
+
+uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key)
+{
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE && fw->queues[i].receive_key == key && key != 0) {
+            return i;
+        }
+    }
+    return NDFW_NONE;
+}
+
+enum netdam_status ndfw_queue_receive(struct ndfw *fw, uint32_t index, const struct ndfw_packet *packet,
+                                      uint8_t *memory)
+{
+    struct netdam_descriptor descriptor;
+    struct ndfw_buffer buffer;
+    struct ndfw_span spans[NETDAM_LIST_MAX];
+    uint32_t count = 0;
+    enum netdam_status status = NETDAM_STATUS_NOT_READY;
+
+    /* A buffer that cannot be used completes as such, and the next has its chance; once round the ring at most. */
+    for (uint32_t n = receive_waiting(fw, index); n > 0 && completion_room(fw, index) != 0; n--) {
+        copy_receive_descriptor(fw, &fw->queues[index], &descriptor);
+        status = check_receive_descriptor(fw, &descriptor, &buffer);
+        if (status == NETDAM_STATUS_OK) {
+            break;
+        }
+        complete_receive(fw, index, &descriptor, status, NULL);
+        status = NETDAM_STATUS_NOT_READY;
+    }
+    if (status != NETDAM_STATUS_OK) {
+        return status;
+    }
+    if (memory != NULL) {
+        ndfw_store(memory, packet->payload, packet->length);
+    } else if (packet->length > descriptor.length) {
+        return NETDAM_STATUS_BAD_LENGTH;
+    } else if (ndfw_buffer_spans(fw, &buffer, 0, packet->length, NETDAM_PERMISSION_LOCAL_WRITE, spans, &count) ==
+               NETDAM_STATUS_OK) {
+        ndfw_spans_store(spans, count, packet->payload);
+    }
+    complete_receive(fw, index, &descriptor, NETDAM_STATUS_OK, packet);
+    return NETDAM_STATUS_OK;
+}
+
 /*
  * Ends everything outstanding of a queue pair. Packets under way lose their operation, so their numbers end too: what
  * they do at the node is not known. With `with_ring`, descriptors still in the ring end as well.
@@ -369,5 +538,14 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
         queue->outstanding++;
         ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
         complete(fw, index, &descriptor, NETDAM_STATUS_FLUSHED, 0, 0, 0, 0);
+    }
+    for (uint32_t n = 0; with_ring && n < queue->rq_entries; n++) {
+        struct netdam_descriptor descriptor;
+
+        if (receive_waiting(fw, index) == 0 || completion_room(fw, index) == 0) {
+            break;
+        }
+        copy_receive_descriptor(fw, queue, &descriptor);
+        complete_receive(fw, index, &descriptor, NETDAM_STATUS_FLUSHED, NULL);
     }
 }

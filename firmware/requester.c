@@ -2,14 +2,22 @@
 /* The requester: turns operations into packets, as far as windows and port allow. */
 #include "ndfw.h"
 
+/* True if a request names something of the node's, and so needs its generation. */
+static bool needs_generation(unsigned opcode)
+{
+    return (netdam_op_flags(opcode) & (NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES)) != 0;
+}
+
 /* Packets of one operation before the next operation towards the same peer has its turn. */
 #define TURN_PACKETS 16u
 
 static uint8_t *put_request(struct ndfw *fw, struct ndfw_peer *peer, uint8_t *datagram,
                             const struct netdam_wire_segment *segment, uint64_t number, uint64_t floor, unsigned flags,
-                            uint32_t payload_length)
+                            uint64_t immediate, uint32_t payload_length)
 {
     struct netdam_wire_header header;
+    struct netdam_wire_immediate extension = {netdam_be64_make(immediate)};
+    size_t extension_bytes = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? sizeof(extension) : 0;
     bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
 
     memset(&header, 0, sizeof(header));
@@ -22,15 +30,23 @@ static uint8_t *put_request(struct ndfw *fw, struct ndfw_peer *peer, uint8_t *da
     header.number = netdam_be48_make(number);
     header.distance = netdam_be16_make((uint16_t)(number - floor));
     header.payload_length = netdam_be16_make((uint16_t)payload_length);
-    header.header_length = netdam_be16_make(sizeof(header) + sizeof(*segment));
+    header.header_length = netdam_be16_make((uint16_t)(sizeof(header) + extension_bytes + sizeof(*segment)));
     memcpy(datagram, &header, sizeof(header));
-    memcpy(datagram + sizeof(header), segment, sizeof(*segment));
-    return datagram + sizeof(header) + sizeof(*segment);
+    memcpy(datagram + sizeof(header), &extension, extension_bytes);
+    memcpy(datagram + sizeof(header) + extension_bytes, segment, sizeof(*segment));
+    return datagram + sizeof(header) + extension_bytes + sizeof(*segment);
+}
+
+uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netdam_descriptor *descriptor)
+{
+    bool immediate = (descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0;
+
+    return peer->payload_max - (immediate ? (uint32_t)sizeof(struct netdam_wire_immediate) : 0u);
 }
 
 bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer)
 {
-    uint32_t bytes = ndfw_datagram_bytes(fw, 0);
+    uint32_t bytes = ndfw_datagram_bytes(fw, 0, false);
     uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
     struct netdam_wire_segment segment;
 
@@ -40,7 +56,7 @@ bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer)
     memset(&segment, 0, sizeof(segment));
     segment.opcode = NETDAM_OP_CONFIRM;
     segment.generation = netdam_be64_make(peer->generation);
-    put_request(fw, peer, datagram, &segment, peer->lane.floor, peer->lane.floor, 0, 0);
+    put_request(fw, peer, datagram, &segment, peer->lane.floor, peer->lane.floor, 0, 0, 0);
     ndfw_seal(fw, &peer->endpoint, datagram, bytes);
     ndfw_trace(fw, NETDAM_FW_TRACE_TX_REQUEST, NETDAM_OP_CONFIRM, peer->context, peer->lane.floor);
     ndfw_frame_end(fw, &peer->endpoint, bytes);
@@ -63,6 +79,23 @@ enum sent {
     SENT_LOCAL_ERROR, /* the local region has gone: *status */
 };
 
+unsigned ndfw_wire_flags(const struct netdam_descriptor *descriptor)
+{
+    return ((descriptor->flags & NETDAM_DESCRIPTOR_RELAXED) != 0 ? NETDAM_FLAG_RELAXED : 0u) |
+           ((descriptor->flags & NETDAM_DESCRIPTOR_ORDERED) != 0 ? NETDAM_FLAG_ORDERED : 0u) |
+           ((descriptor->flags & NETDAM_DESCRIPTOR_UNRELIABLE) != 0 ? NETDAM_FLAG_UNRELIABLE : 0u) |
+           ((descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? NETDAM_FLAG_IMMEDIATE : 0u);
+}
+
+/* Of one packet: the immediate goes with the last. */
+static unsigned packet_flags(const struct netdam_descriptor *descriptor, const struct ndfw_flight *flight)
+{
+    bool last = flight->offset + flight->length == descriptor->length;
+
+    return (ndfw_wire_flags(descriptor) & ~(last ? 0u : (unsigned)NETDAM_FLAG_IMMEDIATE)) |
+           (flight->tries != 0 ? NETDAM_FLAG_AGAIN : 0u);
+}
+
 /* Puts one packet of an operation on the wire. Payload is read from on-board memory now, whatever it was before. */
 static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_sequence *sequence,
                              uint64_t number, const struct ndfw_flight *flight, enum netdam_status *status)
@@ -72,21 +105,19 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
     unsigned op_flags = netdam_op_flags(descriptor->opcode);
     bool from_memory = (op_flags & NETDAM_OPF_PAYLOAD) != 0;
     uint32_t payload_length = payload_bytes(descriptor, flight->length);
-    uint32_t bytes = ndfw_datagram_bytes(fw, payload_length);
+    unsigned flags = packet_flags(descriptor, flight);
+    uint32_t bytes = ndfw_datagram_bytes(fw, payload_length, (flags & NETDAM_FLAG_IMMEDIATE) != 0);
     bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
-    const uint8_t *memory = NULL;
+    struct ndfw_span spans[NETDAM_LIST_MAX];
+    uint32_t span_count = 0;
     struct netdam_wire_segment segment;
     uint8_t *datagram, *payload;
     uint32_t crc = 0;
 
     if (from_memory) {
-        uint64_t offset = 0;
-
-        *status = ndfw_local_access(fw, descriptor->local_region, operation->region_serial,
-                                    descriptor->u.buffer.local_address + flight->offset, flight->length,
-                                    NETDAM_PERMISSION_LOCAL_READ, &offset);
-        memory = *status == NETDAM_STATUS_OK ? ndfw_memory(fw, offset, flight->length, NETDAM_FW_ACCESS_READ) : NULL;
-        if (memory == NULL) {
+        *status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,
+                                    NETDAM_PERMISSION_LOCAL_READ, spans, &span_count);
+        if (*status != NETDAM_STATUS_OK) {
             return SENT_LOCAL_ERROR;
         }
     }
@@ -99,18 +130,15 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
     segment.operation = descriptor->operation;
     segment.type = descriptor->type;
     segment.length = netdam_be32_make(flight->length);
-    if ((op_flags & NETDAM_OPF_MEMORY) != 0) {
+    if (needs_generation(descriptor->opcode)) {
         segment.key = netdam_be64_make(descriptor->remote_key);
         segment.address = netdam_be64_make(descriptor->remote_address + flight->offset);
         segment.generation = netdam_be64_make(peer->generation);
     }
-    payload = put_request(fw, peer, datagram, &segment, number,
-                          ndfw_uses_lane(descriptor->opcode) ? sequence->floor : number,
-                          flight->tries != 0 ? NETDAM_FLAG_AGAIN : 0u, payload_length);
-    if (from_memory && has_crc) {
-        crc = ndfw_crc32c_copy(fw, payload, memory, payload_length);
-    } else if (from_memory) {
-        ndfw_load(payload, memory, payload_length);
+    payload = put_request(fw, peer, datagram, &segment, number, sequence == &peer->lane ? sequence->floor : number,
+                          flags, descriptor->immediate, payload_length);
+    if (from_memory) {
+        crc = ndfw_spans_load(fw, spans, span_count, payload, has_crc);
     } else if (payload_length != 0) {
         memcpy(payload, &descriptor->u.operand[0], flight->length);
         if (descriptor->opcode == NETDAM_OP_CAS) {
@@ -191,21 +219,23 @@ static void pass_turn(struct ndfw *fw, struct ndfw_peer *peer, bool again)
 enum emitted {
     EMITTED,
     EMITTED_LAST,
+    EMIT_HELD,
     EMIT_WINDOW_FULL,
     EMIT_PORT_FULL,
-    EMIT_FAILED,
+    EMIT_ENDED, /* out of the list already */
 };
 
 static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index)
 {
     struct ndfw_operation *operation = &fw->operations[index];
     const struct netdam_descriptor *descriptor = &operation->descriptor;
-    struct ndfw_sequence *sequence = ndfw_uses_lane(descriptor->opcode) ? &peer->lane : &peer->laneless;
+    struct ndfw_sequence *sequence = ndfw_sequence_for(peer, descriptor);
     uint32_t left = descriptor->length - operation->next_offset;
+    uint32_t most = ndfw_packet_payload_max(peer, descriptor);
     struct ndfw_flight flight = {
         .operation = index,
         .offset = operation->next_offset,
-        .length = left < peer->payload_max ? left : peer->payload_max,
+        .length = left < most ? left : most,
         .state = NDFW_FLIGHT_SENT,
     };
     struct ndfw_flight *place;
@@ -215,12 +245,16 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
         peer->lane.flying + peer->laneless.flying >= peer->window || ndfw_peer_is_exhausted(peer)) {
         return EMIT_WINDOW_FULL;
     }
+    if ((descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 && flight.length == left && operation->flights != 0) {
+        operation->held = true;
+        return EMIT_HELD;
+    }
     switch (send_packet(fw, peer, sequence, sequence->next, &flight, &status)) {
     case SENT_PORT_FULL:
         return EMIT_PORT_FULL;
     case SENT_LOCAL_ERROR:
         ndfw_operation_fail(fw, index, status, 0);
-        return EMIT_FAILED;
+        return EMIT_ENDED;
     case SENT_OK:
         break;
     }
@@ -232,16 +266,25 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
     operation->next_offset += flight.length;
     operation->all_sent = operation->next_offset == descriptor->length;
     start_timer(fw, peer, sequence, place);
-    return operation->all_sent ? EMITTED_LAST : EMITTED;
+    if ((descriptor->flags & NETDAM_DESCRIPTOR_UNRELIABLE) == 0) {
+        return operation->all_sent ? EMITTED_LAST : EMITTED;
+    }
+    /* Nothing will be heard of it. */
+    if (!operation->all_sent) {
+        ndfw_flight_finish(fw, peer, sequence, sequence->next - 1, NETDAM_STATUS_OK, 0);
+        return EMITTED;
+    }
+    pass_turn(fw, peer, false);
+    ndfw_flight_finish(fw, peer, sequence, sequence->next - 1, NETDAM_STATUS_OK, 0);
+    return EMIT_ENDED;
 }
 
 /* True if what waits may be sent; else the control timer is under way to make it so. */
 static bool is_ready(struct ndfw *fw, struct ndfw_peer *peer)
 {
     const struct netdam_descriptor *descriptor = &fw->operations[peer->list_head].descriptor;
-    bool needs_generation = (netdam_op_flags(descriptor->opcode) & NETDAM_OPF_MEMORY) != 0;
 
-    if (peer->resolved && (peer->generation != 0 || !needs_generation)) {
+    if (peer->resolved && (peer->generation != 0 || !needs_generation(descriptor->opcode))) {
         return true;
     }
     if (peer->control_deadline_ns == NETDAM_FW_NEVER) {
@@ -296,10 +339,11 @@ bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end
             }
             break;
         case EMITTED_LAST:
+        case EMIT_HELD:
             turn = 0;
             pass_turn(fw, peer, false);
             break;
-        case EMIT_FAILED:
+        case EMIT_ENDED:
             turn = 0;
             break;
         case EMIT_WINDOW_FULL:

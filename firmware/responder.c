@@ -30,13 +30,13 @@ static bool refusal_is_allowed(struct ndfw *fw)
 
 static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct answer *answer)
 {
-    uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length);
+    uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length, false);
     bool has_crc = answer->payload_length != 0 && !fw->config.no_payload_crc;
     struct netdam_wire_header header;
     struct netdam_wire_answer body;
     uint8_t *datagram, *payload;
 
-    if (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw)) {
+    if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 || (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw))) {
         return;
     }
     datagram = ndfw_frame_begin(fw, &packet->from, bytes);
@@ -47,7 +47,8 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
     memset(&header, 0, sizeof(header));
     header.version = NETDAM_WIRE_VERSION;
     header.kind = NETDAM_KIND_RESPONSE;
-    header.flags = netdam_be16_make((uint16_t)(answer->flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header.flags = netdam_be16_make((uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) |
+                                               (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
     header.segment_count = packet->segment_count;
     header.segment_index = packet->hop;
     header.status = (uint8_t)answer->status;
@@ -77,7 +78,7 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
             memcpy(payload, answer->payload, answer->payload_length);
             crc = has_crc ? ndfw_crc32c(fw, 0, payload, answer->payload_length) : 0;
         } else if (has_crc) {
-            crc = ndfw_crc32c_copy(fw, payload, answer->memory, answer->payload_length);
+            crc = ndfw_crc32c_copy(fw, 0, payload, answer->memory, answer->payload_length);
         } else {
             ndfw_load(payload, answer->memory, answer->payload_length);
         }
@@ -118,6 +119,8 @@ static uint32_t permission_for(unsigned opcode)
         return NETDAM_PERMISSION_REMOTE_READ;
     case NETDAM_OP_WRITE:
         return NETDAM_PERMISSION_REMOTE_WRITE;
+    case NETDAM_OP_SWAP:
+        return NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_READ;
     case NETDAM_OP_REDUCE:
         return NETDAM_PERMISSION_REMOTE_ALU;
     default:
@@ -133,17 +136,36 @@ static uint64_t operand(const struct ndfw_packet *packet, unsigned index)
     return value;
 }
 
+static enum netdam_status execute_send(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    uint32_t queue = ndfw_queue_by_receive_key(fw, packet->key);
+
+    return queue == NDFW_NONE ? NETDAM_STATUS_BAD_KEY : ndfw_queue_receive(fw, queue, packet, NULL);
+}
+
+/* An immediate is for the queue pair of the region. It comes with the last packet: all others have been applied. */
+static enum netdam_status execute_write_immediate(struct ndfw *fw, const struct ndfw_packet *packet, uint8_t *memory)
+{
+    uint32_t queue = ndfw_region_find(fw, packet->key)->queue;
+
+    return queue == 0 ? NETDAM_STATUS_NO_PERMISSION : ndfw_queue_receive(fw, queue - 1, packet, memory);
+}
+
 /* Applies a modification; returns a status that is final for this number, and the old value for atomics. */
 static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *packet, uint64_t *value)
 {
     bool whole_elements = packet->opcode != NETDAM_OP_WRITE;
     uint64_t offset;
-    uint32_t status = ndfw_region_access(fw, packet->key, packet->address, packet->length,
-                                         permission_for(packet->opcode), &offset);
+    enum netdam_status status;
     uint8_t *memory;
 
+    if (packet->opcode == NETDAM_OP_SEND) {
+        return execute_send(fw, packet);
+    }
+    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode),
+                                &offset);
     if (status != NETDAM_STATUS_OK) {
-        return (enum netdam_status)status;
+        return status;
     }
     if (whole_elements && !netdam_is_whole(offset, packet->type)) {
         return NETDAM_STATUS_MISALIGNED;
@@ -155,6 +177,9 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
     }
     switch (packet->opcode) {
     case NETDAM_OP_WRITE:
+        if ((packet->flags & NETDAM_FLAG_IMMEDIATE) != 0) {
+            return execute_write_immediate(fw, packet, memory);
+        }
         ndfw_store(memory, packet->payload, packet->length);
         break;
     case NETDAM_OP_REDUCE:
@@ -163,6 +188,15 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
     case NETDAM_OP_FETCH_ADD:
         *value = ndfw_element_load(memory, packet->length);
         ndfw_element_store(memory, packet->length, *value + operand(packet, 0));
+        break;
+    case NETDAM_OP_FETCH_OP:
+        *value = ndfw_element_load(memory, packet->length);
+        ndfw_element_store(memory, packet->length,
+                           ndfw_alu_apply(*value, operand(packet, 0), packet->operation, packet->type));
+        break;
+    case NETDAM_OP_SWAP:
+        *value = ndfw_element_load(memory, packet->length);
+        ndfw_element_store(memory, packet->length, operand(packet, 0));
         break;
     case NETDAM_OP_CAS:
         *value = ndfw_element_load(memory, packet->length);
@@ -198,11 +232,29 @@ static void answer_modification(struct ndfw *fw, const struct ndfw_packet *packe
     }
 }
 
+/* RELAXED and UNRELIABLE: no lane. The generation still has to prove that the requester has heard from this node. */
+static void modify_without_lane(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    struct ndfw_lane_result result = {0};
+
+    if (!ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation)) {
+        refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
+        return;
+    }
+    result.status = (uint8_t)execute(fw, packet, &result.value);
+    ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, result.status == NETDAM_STATUS_OK);
+    answer_modification(fw, packet, &result, 0);
+}
+
 static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_lane_result result = {0};
     uint64_t value = 0;
 
+    if ((packet->flags & (NETDAM_FLAG_RELAXED | NETDAM_FLAG_UNRELIABLE)) != 0) {
+        modify_without_lane(fw, packet);
+        return;
+    }
     switch (ndfw_lane_admit(fw, packet, &result)) {
     case NDFW_LANE_EXECUTE:
         result.status = (uint8_t)execute(fw, packet, &value);
@@ -257,7 +309,7 @@ static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct answer answer = {.length = packet->length, .payload_length = packet->length};
     uint64_t offset = 0;
-    uint32_t status;
+    enum netdam_status status;
 
     if (!ndfw_lane_proves(fw, packet->context, packet->generation, &answer.generation)) {
         refuse_at(fw, packet, NETDAM_STATUS_STALE, answer.generation, 0, 0);
@@ -270,7 +322,7 @@ static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
         status = answer.memory != NULL ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE;
     }
     if (status != NETDAM_STATUS_OK) {
-        refuse_at(fw, packet, (enum netdam_status)status, answer.generation, 0, 0);
+        refuse_at(fw, packet, status, answer.generation, 0, 0);
         return;
     }
     ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);

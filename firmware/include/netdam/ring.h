@@ -40,7 +40,7 @@ struct netdam_ring {
 };
 
 enum netdam_ring_flag {
-    NETDAM_RING_NEED_WAKEUP = 0x1, /* SQ, RQ: the device sleeps; write the doorbell after producing */
+    NETDAM_RING_NEED_WAKEUP = 0x1, /* SQ: the device sleeps; write the doorbell after producing. An RQ needs none */
 };
 
 /* A ring's start is aligned to this. */

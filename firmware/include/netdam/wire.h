@@ -32,6 +32,7 @@
  *   reserved bytes of the segment 0            BAD_SEGMENTS
  *   form executed by this firmware             UNSUPPORTED
  *   opcode, operation, type, their combination BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE
+ *   flags that suit opcode and one another     BAD_FLAGS
  *   executed by this firmware                  UNSUPPORTED
  *   length against payload and type            BAD_LENGTH
  * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window
@@ -68,8 +69,8 @@
     X(IMMEDIATE, 0x0002, REQUEST, "an immediate value for the target's completion follows the header")                 \
     X(TENANT, 0x0004, BOTH, "a tenant tag follows the header")                                                         \
     X(AGAIN, 0x0008, BOTH, "request: sent before; response: answered from memory, not executed again")                 \
-    X(RELAXED, 0x0010, REQUEST, "idempotent operation without lane: a late copy may be executed again")                \
-    X(ORDERED, 0x0020, REQUEST, "not before the lane's preceding ordered request")                                     \
+    X(RELAXED, 0x0010, BOTH, "idempotent operation without lane: a late copy may be executed again; response: to such")\
+    X(ORDERED, 0x0020, REQUEST, "sent after the answers to all earlier ordered requests")                              \
     X(UNRELIABLE, 0x0040, REQUEST, "no lane, no answer, no repetition")                                                \
     X(REPRODUCIBLE, 0x0080, REQUEST, "float sums in one fixed order")                                                  \
     X(CONFIRM_WANTED, 0x0100, RESPONSE, "the node asks for a CONFIRM when the requester next falls idle")              \
@@ -119,6 +120,7 @@ struct netdam_wire_header {
     netdam_be32 header_crc;
 };
 
+/* Of a WRITE, the packet that carries it is sent when all others of the request have been answered. */
 struct netdam_wire_immediate {
     netdam_be64 value;
 };
@@ -136,8 +138,8 @@ struct netdam_wire_segment {
     uint8_t type;           /* enum netdam_type */
     uint8_t reserved;       /* 0 */
     netdam_be32 length;     /* bytes of memory concerned; atomics: the element's size; ECHO: payload_length */
-    netdam_be64 key;        /* region key */
-    netdam_be64 address;    /* bytes from the region's start */
+    netdam_be64 key;        /* region key; SEND: receive key of a queue pair */
+    netdam_be64 address;    /* bytes from the region's start; SEND: 0 */
     netdam_be64 generation; /* the lane's at that node; 0: not known yet, never executed */
 };
 

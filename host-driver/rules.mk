@@ -47,3 +47,12 @@ $(O)/host-driver/netdam-mem: $(O)/host-driver/tools/transfer.o
 ALL += $(O)/host-driver/libnetdam.a $(O)/host-driver/libnetdam.so.0 $(HOST_DRIVER_TOOLS:%=$(O)/host-driver/%)
 
 include host-driver/tools/rules.mk
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: install
+install: all ## library, headers, programs, manual pages: PREFIX=/usr/local, DESTDIR=, LIBDIR= and the like
+	$(Q)PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' AR='$(AR)' PYTHON='$(PYTHON)' $(foreach dir,LIBDIR INCLUDEDIR BINDIR MANDIR,\
+	  $(if $($(dir)),$(dir)='$($(dir))')) sh host-driver/install.sh $(O) $(filter $(O)/host-driver/netdam%,$(ALL)) \
+	  $(O)/sim/netdam-node

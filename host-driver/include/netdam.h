@@ -429,6 +429,7 @@ struct netdam_piece {
  *   NETDAM_DESCRIPTOR_REPRODUCIBLE: float sums in one fixed order
  *   NETDAM_DESCRIPTOR_LIST: set by the library when @list is given; without @list the application keeps an array of
  *   struct netdam_list_entry in on-board memory, at @local
+ *
  * What the firmware does not do completes as NETDAM_STATUS_LOCAL_UNSUPPORTED.
  */
 struct netdam_request {

@@ -29,10 +29,15 @@ $(DRIVER_TEST_DIR)/header.%: host-driver/include/netdam.h $(wildcard firmware/in
 
 -include $(wildcard $(DRIVER_TEST_DIR)/*.d)
 
-CHECKS += $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%) tests/driver/test_tools.py
+CHECKS += $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%) tests/driver/test_tools.py tests/driver/man_test.py
+tests/driver/man_test.py: $(filter $(O)/host-driver/netdam%,$(ALL)) $(O)/sim/netdam-node
 CHECK_FILES += $(DRIVER_TEST_DIR)/header.c $(DRIVER_TEST_DIR)/header.cpp $(DRIVER_TEST_DIR)/first_program \
                $(O)/host-driver/netdam-info $(O)/host-driver/netdam-mem $(O)/host-driver/libnetdam.so.0 \
                $(O)/sim/netdam-node
 ifeq ($(SAN),)
 CHECK_FILES += $(DRIVER_TEST_DIR)/first_program_static
+endif
+
+ifeq ($(SAN),)
+SLOW_TESTS += tests/driver/install_test.sh
 endif

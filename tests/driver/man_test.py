@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manual pages: each exported function and each option of each program is in one, and they are well formed (TAP)."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
+BUILD = os.path.join(ROOT, os.environ.get("O", "build"))
+MAN = os.path.join(ROOT, "host-driver", "man")
+
+number = 0
+failures = 0
+
+
+def check(name, complaints):
+    global number, failures
+    number += 1
+    failures += bool(complaints)
+    for complaint in complaints:
+        print(f"# {complaint}")
+    print(f"{'not ok' if complaints else 'ok'} {number} - {name}", flush=True)
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+def options_of(text):
+    """Long and short options, without the backslashes that roff wants before a dash."""
+    return set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", text.replace("\\-", "-").replace("\\fB", " ").replace("\\fR", " ")))
+
+
+def functions(folder):
+    complaints = []
+    for function in re.findall(r"^\s+(netdam_\w+);", read(ROOT, "host-driver", "netdam.map"), re.M):
+        path = os.path.join(folder, f"{function}.3")
+        if not os.path.exists(path):
+            complaints.append(f"no page {function}.3")
+            continue
+        text = read(path)
+        if text.startswith(".so man3/"):
+            text = read(folder, text.split("/")[1].strip())
+        names = text[text.index(".SH NAME"):text.index(".SH SYNOPSIS")]
+        if function not in re.findall(r"\w+", names) or f"{function}(" not in text:
+            complaints.append(f"{function}.3 does not describe it")
+    return complaints
+
+
+def programs():
+    """Name and path of each program that has a page, and complaints about those that have none."""
+    found = {}
+    for path in glob.glob(os.path.join(MAN, "*.[18]")):
+        name = os.path.basename(path)[:-2]
+        places = [os.path.join(BUILD, folder, name) for folder in ("host-driver", "host-driver/netdamd", "sim")]
+        found[name] = (path, next((place for place in places if os.access(place, os.X_OK)), None))
+    complaints = [f"no page for {name}" for name in ("netdam-info", "netdam-mem", "netdam-node") if name not in found]
+    return found, complaints
+
+
+def options(page, program):
+    if program is None:
+        return ["has not been built"]
+    done = subprocess.run([program, "--help"], capture_output=True, timeout=60, check=False, encoding="utf-8")
+    if done.returncode != 0:
+        return [f"--help ends with {done.returncode}"]
+    told = options_of("\n".join(line for line in done.stdout.splitlines() if line.lstrip().startswith("-")))
+    text = read(page)
+    start = text.index(".SH OPTIONS")
+    end = text.find(".SH ", start + 4)
+    written = options_of(text[start:end])
+    return [f"the page lacks {option}" for option in sorted(told - options_of(text))] + \
+           [f"--help lacks {option}" for option in sorted(written - options_of(done.stdout))]
+
+
+def warnings(paths, folder):
+    if not shutil.which("groff"):
+        return None
+    complaints = []
+    for path in paths:
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", path], capture_output=True, timeout=60, check=False,
+                              encoding="utf-8", cwd=os.path.dirname(folder))
+        complaints += done.stderr.splitlines()
+    return complaints
+
+
+def main():
+    global number
+    found, complaints = programs()
+    print(f"1..{len(found) + 3}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = os.path.join(temporary, "man3")
+        subprocess.run([sys.executable, os.path.join(MAN, "api.py"), os.path.join(ROOT, "host-driver", "include", "netdam.h"),
+                        folder], check=True, timeout=60)
+        check("each exported function has a page that describes it", functions(folder))
+        check("the programs have pages", complaints)
+        for name, (page, program) in sorted(found.items()):
+            check(f"{name}: page and --help name the same options", options(page, program))
+        complaints = warnings(sorted(glob.glob(f"{folder}/*.3")) + [page for page, _ in found.values()], folder)
+        if complaints is None:
+            number += 1
+            print(f"ok {number} - the pages are well formed # SKIP no groff here")
+        else:
+            check("the pages are well formed", complaints)
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -44,6 +44,8 @@ $(O)/host-driver/netdam-mem: $(O)/host-driver/tools/transfer.o
 
 -include $(HOST_DRIVER_SOURCES:%.c=$(O)/%.d) $(HOST_DRIVER_TOOL_SOURCES:%.c=$(O)/%.d)
 
+include host-driver/netdamd/rules.mk
+
 ALL += $(O)/host-driver/libnetdam.a $(O)/host-driver/libnetdam.so.0 $(HOST_DRIVER_TOOLS:%=$(O)/host-driver/%)
 
 include host-driver/tools/rules.mk

@@ -52,6 +52,9 @@ uint16_t netdam_soft_port(const struct netdam_soft *soft);
 uint8_t *netdam_soft_memory(struct netdam_soft *soft);
 uint64_t netdam_soft_memory_bytes(const struct netdam_soft *soft);
 
+/* The memfd of it, to be mapped by other processes too; its size is sealed. Owned by the soft device. */
+int netdam_soft_memory_fd(const struct netdam_soft *soft);
+
 /*
  * BAR0 of the soft device (netdam/regs.h): offset, width and effect as on the card, from any thread. A doorbell does
  * not wait for the firmware; every other access does, in the order in which threads ask.

@@ -13,6 +13,7 @@
 #include <cpuid.h>
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -286,12 +287,16 @@ static int open_memory(struct netdam_soft *soft, uint64_t bytes)
 {
     void *memory;
 
-    soft->memory_fd = memfd_create("netdam-memory", MFD_CLOEXEC);
+    soft->memory_fd = memfd_create("netdam-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (soft->memory_fd < 0) {
         return -errno;
     }
     if (ftruncate(soft->memory_fd, (off_t)bytes) != 0) {
         return errno == EFBIG || errno == EINVAL ? -ENOMEM : -errno;
+    }
+    /* Another process that was given the memfd could otherwise take the pages away under the firmware. */
+    if (fcntl(soft->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        return -errno;
     }
     memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, soft->memory_fd, 0);
     if (memory == MAP_FAILED) {
@@ -528,6 +533,11 @@ uint8_t *netdam_soft_memory(struct netdam_soft *soft)
 uint64_t netdam_soft_memory_bytes(const struct netdam_soft *soft)
 {
     return soft->memory_bytes;
+}
+
+int netdam_soft_memory_fd(const struct netdam_soft *soft)
+{
+    return soft->memory_fd;
 }
 
 int netdam_soft_interrupt_fd(struct netdam_soft *soft, unsigned vector)

@@ -92,7 +92,8 @@ struct netdam_open_config {
  * netdam_open() - open a device
  * @name: "pci:0000:00:04.0": the card at that PCI address: through vfio-pci where that has it, with interrupts; else
  *        through sysfs, without, which needs root
- *        "pci": the first card found
+ *        "pci": the first card found; if a broker listens (at $NETDAM_BROKER, by default /run/netdamd.sock), through it
+ *        "broker:PATH": what the broker (netdamd) at that socket holds
  *        "udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16]": a soft device in this process, on a UDP socket bound
  *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. Needs no privilege.
  * @config: settings, or NULL
@@ -102,10 +103,15 @@ struct netdam_open_config {
  * vfio-pci resets it in any case, when it is opened and when it is closed. To observe a card that vfio-pci has, and
  * nobody has open, is to open it.
  *
+ * A broker resets the card once, when it starts; its clients share it: netdam_reset() is refused, on-board memory, queue
+ * pairs, regions and peers are limited to what the broker allows, and regions lie in memory from netdam_alloc(). When
+ * the broker ends, calls fail with -ENODEV or -ESTALE.
+ *
  * Errors: -EINVAL (@name or @config is malformed; a log line names the part), -ENODEV (no such card, or what is there
  * is no NetDAM device), -EBUSY (another process has it, or a kernel driver), -EPROTONOSUPPORT (its specification has
- * another major version), -ENOTSUP (@tap with a card), -EIO (it does not become ready, or its memory is smaller than it
- * says), -EACCES, -ENOMEM, -EADDRINUSE, -EADDRNOTAVAIL, or what open(2), mmap(2), socket(2) or bind(2) say.
+ * another major version), -ENOTSUP (@tap without a soft device), -EIO (it does not become ready, or its memory is
+ * smaller than it says), -EACCES, -ENOMEM, -EADDRINUSE, -EADDRNOTAVAIL, or what open(2), mmap(2), socket(2),
+ * bind(2) or connect(2) say.
  */
 NETDAM_API int netdam_open(const char *name, const struct netdam_open_config *config, struct netdam_device **device);
 
@@ -183,8 +189,8 @@ NETDAM_API int netdam_opcode_query(struct netdam_device *device, unsigned opcode
  * What was outstanding completes as NETDAM_STATUS_FLUSHED and can still be polled. All regions, peers and queue pairs
  * then answer -ESTALE and remain to be destroyed; memory allocations and their contents stay.
  *
- * Errors: -EPERM (opened to observe), -EIO (not ready within a second), -ENODEV, -EPROTONOSUPPORT (the image loaded now
- * speaks another major version).
+ * Errors: -EPERM (opened to observe or through a broker), -EIO (not ready within a second), -ENODEV, -EPROTONOSUPPORT
+ * (the image loaded now speaks another major version).
  */
 NETDAM_API int netdam_reset(struct netdam_device *device);
 
@@ -195,6 +201,33 @@ NETDAM_API int netdam_reset(struct netdam_device *device);
  * Errors: -EINVAL (no such counter on this device), -ENODEV.
  */
 NETDAM_API int netdam_counter_read(struct netdam_device *device, unsigned counter, uint64_t *value);
+
+/**
+ * struct netdam_lease - what one client of a broker holds
+ * @client: the broker's number of it, never used again
+ * @pid, @uid: of the process when it connected
+ * @queue_pairs, @regions, @peers: how many
+ * @memory_bytes: of on-board memory
+ */
+struct netdam_lease {
+    uint64_t client;
+    uint64_t memory_bytes;
+    uint32_t pid;
+    uint32_t uid;
+    uint32_t queue_pairs;
+    uint32_t regions;
+    uint32_t peers;
+    uint32_t reserved;
+};
+
+/**
+ * netdam_leases() - ask the broker through which the device was opened who holds what
+ * @leases: room for @count, oldest client first; the caller is one of them
+ *
+ * Returns how many clients there are, which may be more than @count. Errors: -ENOTSUP (no broker), -ENODEV (it has
+ * ended).
+ */
+NETDAM_API int netdam_leases(struct netdam_device *device, struct netdam_lease *leases, unsigned count);
 
 /*
  * On-board memory. It is mapped into the process as long as the device is open; loads and stores of 1 to 8 aligned
@@ -230,7 +263,7 @@ NETDAM_API int netdam_alloc(struct netdam_device *device, uint64_t bytes, uint64
  *
  * Destroy regions over it first; the library does not check that.
  *
- * Errors: -EINVAL (nothing is allocated there).
+ * Errors: -EINVAL (nothing is allocated there), -EBUSY (a broker does check).
  */
 NETDAM_API int netdam_free(struct netdam_device *device, uint64_t offset);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
+#include "backend.h"
 
 struct ndlib_block {
     struct ndlib_block *next;
@@ -30,7 +31,7 @@ int ndlib_alloc_init(struct ndlib_alloc *alloc, uint64_t bytes)
     if (!block) {
         return -ENOMEM;
     }
-    alloc->first = block;
+    *alloc = (struct ndlib_alloc){.first = block};
     return 0;
 }
 
@@ -62,6 +63,9 @@ int ndlib_alloc_take(struct ndlib_alloc *alloc, uint64_t bytes, uint64_t alignme
     }
     if (bytes > UINT64_MAX - NDLIB_ALLOC_UNIT) {
         return -ENOSPC;
+    }
+    if (alloc->lease) {
+        return alloc->lease->take(alloc->opaque, bytes, alignment, offset);
     }
     bytes = (bytes + NDLIB_ALLOC_UNIT - 1) & ~(uint64_t)(NDLIB_ALLOC_UNIT - 1);
 
@@ -119,6 +123,9 @@ int ndlib_alloc_give(struct ndlib_alloc *alloc, uint64_t offset)
     struct ndlib_block *before = NULL;
     struct ndlib_block *block;
 
+    if (alloc->lease) {
+        return alloc->lease->give(alloc->opaque, offset);
+    }
     for (block = alloc->first; block && block->offset < offset; block = block->next) {
         before = block;
     }

@@ -9,9 +9,13 @@
 #define NDLIB_ALLOC_UNIT 64u
 
 struct ndlib_block;
+struct ndlib_lease_ops;
 
 struct ndlib_alloc {
     struct ndlib_block *first; /* by offset, without gaps */
+    /* Set after init if a broker keeps the book: take and give then ask it. */
+    const struct ndlib_lease_ops *lease;
+    void *opaque;
 };
 
 /* 0 or -ENOMEM. All of `bytes` is free. */
@@ -21,7 +25,7 @@ void ndlib_alloc_destroy(struct ndlib_alloc *alloc);
 /* First fit. 0, -EINVAL, -ENOSPC or -ENOMEM. `alignment` is a power of two or 0. */
 int ndlib_alloc_take(struct ndlib_alloc *alloc, uint64_t bytes, uint64_t alignment, uint64_t *offset);
 
-/* 0, or -EINVAL if no allocation starts at `offset`. */
+/* 0, or -EINVAL if no allocation starts at `offset`; a broker also says -EBUSY. */
 int ndlib_alloc_give(struct ndlib_alloc *alloc, uint64_t offset);
 
 /* Bytes not in use, for tests. */

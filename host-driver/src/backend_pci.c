@@ -24,7 +24,9 @@ struct pci {
     uint64_t registers_bytes;
     uint8_t *memory;
     uint64_t memory_bytes;
-    int lock_fd; /* resource0, locked; or -1 */
+    int lock_fd;      /* resource0, locked; or -1 */
+    int registers_fd; /* resource0 again: whoever gets this one does not get the lock; or -1 */
+    int memory_fd;    /* resource2, or -1 */
 };
 
 static uint64_t pci_register_read(void *opaque, uint32_t offset, unsigned bytes)
@@ -48,6 +50,17 @@ static int pci_interrupt_fd(void *opaque, unsigned vector)
     return -ENOTSUP;
 }
 
+static int pci_share(void *opaque, struct ndlib_share *share)
+{
+    const struct pci *pci = opaque;
+
+    if (pci->memory_fd < 0) {
+        return -ENOTSUP;
+    }
+    *share = (struct ndlib_share){.memory_fd = pci->memory_fd, .registers_fd = pci->registers_fd};
+    return 0;
+}
+
 static void pci_close(void *opaque)
 {
     struct pci *pci = opaque;
@@ -61,6 +74,12 @@ static void pci_close(void *opaque)
     if (pci->lock_fd >= 0) {
         close(pci->lock_fd); /* ends the lock */
     }
+    if (pci->registers_fd >= 0) {
+        close(pci->registers_fd);
+    }
+    if (pci->memory_fd >= 0) {
+        close(pci->memory_fd);
+    }
     free(pci);
 }
 
@@ -68,6 +87,7 @@ static const struct ndlib_backend_ops pci_ops = {
     .register_read = pci_register_read,
     .register_write = pci_register_write,
     .interrupt_fd = pci_interrupt_fd,
+    .share = pci_share,
     .close = pci_close,
 };
 
@@ -264,6 +284,12 @@ static int open_resources(struct pci *pci, const char *root, const char *address
         return 0;
     }
     pci->lock_fd = fd;
+    fd = attribute_open(root, address, what, O_RDWR);
+    if (fd < 0) {
+        rc = fd;
+        goto fail;
+    }
+    pci->registers_fd = fd;
 
     what = "resource2";
     fd = attribute_open(root, address, what, O_RDWR);
@@ -271,8 +297,8 @@ static int open_resources(struct pci *pci, const char *root, const char *address
         rc = fd;
         goto fail;
     }
+    pci->memory_fd = fd;
     rc = map(fd, 1, &mapped, &pci->memory_bytes);
-    close(fd);
     if (rc != 0) {
         goto fail;
     }
@@ -337,6 +363,8 @@ int ndlib_pci_open(const char *root, const char *address, const struct netdam_op
         return -ENOMEM;
     }
     pci->lock_fd = -1;
+    pci->registers_fd = -1;
+    pci->memory_fd = -1;
     rc = open_resources(pci, root, address, observe, log);
     if (rc != 0) {
         pci_close(pci);

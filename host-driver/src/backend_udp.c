@@ -39,6 +39,15 @@ static int udp_interrupt_fd(void *opaque, unsigned vector)
     return netdam_soft_interrupt_fd(udp->soft, vector);
 }
 
+/* No registers: they are functions here. */
+static int udp_share(void *opaque, struct ndlib_share *share)
+{
+    const struct udp *udp = opaque;
+
+    *share = (struct ndlib_share){.memory_fd = netdam_soft_memory_fd(udp->soft), .registers_fd = -1};
+    return 0;
+}
+
 static void udp_close(void *opaque)
 {
     struct udp *udp = opaque;
@@ -51,6 +60,7 @@ static const struct ndlib_backend_ops udp_ops = {
     .register_read = udp_register_read,
     .register_write = udp_register_write,
     .interrupt_fd = udp_interrupt_fd,
+    .share = udp_share,
     .close = udp_close,
 };
 

@@ -24,6 +24,7 @@
 struct mapping {
     void *address;
     size_t bytes;
+    uint64_t offset; /* in the device's file */
 };
 
 struct vfio {
@@ -153,6 +154,23 @@ static int vfio_interrupt_fd(void *opaque, unsigned vector)
     return vfio->fds[vector];
 }
 
+/* Whoever maps these keeps the device open. */
+static int vfio_share(void *opaque, struct ndlib_share *share)
+{
+    const struct vfio *vfio = opaque;
+
+    if (!vfio->memory.address) {
+        return -ENOTSUP;
+    }
+    *share = (struct ndlib_share){
+        .memory_fd = vfio->device,
+        .memory_offset = vfio->memory.offset,
+        .registers_fd = vfio->device,
+        .registers_offset = vfio->registers.offset,
+    };
+    return 0;
+}
+
 static void vfio_close(void *opaque)
 {
     struct vfio *vfio = opaque;
@@ -183,6 +201,7 @@ static const struct ndlib_backend_ops vfio_ops = {
     .register_read = vfio_register_read,
     .register_write = vfio_register_write,
     .interrupt_fd = vfio_interrupt_fd,
+    .share = vfio_share,
     .close = vfio_close,
 };
 
@@ -247,7 +266,7 @@ static int map(const struct vfio *vfio, unsigned bar, uint64_t minimum, struct m
     if (address == MAP_FAILED) {
         return -errno;
     }
-    *mapping = (struct mapping){address, info.size};
+    *mapping = (struct mapping){address, info.size, info.offset};
     return 0;
 }
 

@@ -141,6 +141,8 @@ int ndlib_device_open(const struct ndlib_backend *backend, const struct netdam_o
     if (rc != 0) {
         goto fail_mutex;
     }
+    device->alloc.lease = backend->lease;
+    device->alloc.opaque = backend->opaque;
     *device_out = device;
     return 0;
 
@@ -153,11 +155,37 @@ fail_backend:
     return rc;
 }
 
-int netdam_open(const char *name, const struct netdam_open_config *config, struct netdam_device **device)
+/* Asks a broker where `name` says so or allows it. *fd becomes the connection, or -1: open the device directly. */
+static int find_broker(const char *name, const struct ndlib_log *log, const char **path, int *fd)
+{
+    bool is_explicit = strncmp(name, "broker:", 7) == 0;
+
+    *fd = -1;
+    *path = is_explicit ? name + 7 : strcmp(name, "pci") == 0 ? ndlib_broker_path() : NULL;
+    if (!*path) {
+        return 0;
+    }
+    *fd = ndlib_broker_connect(*path);
+    if (*fd >= 0) {
+        return 0;
+    }
+    /* Nobody listens: the card is free, or its holder will say so. */
+    if (!is_explicit && (*fd == -ENOENT || *fd == -ECONNREFUSED)) {
+        *fd = -1;
+        return 0;
+    }
+    ndlib_log(log, NETDAM_LOG_ERROR, "broker:%s: cannot connect: %s", *path, strerror(-*fd));
+    return *fd == -ENOENT || *fd == -ECONNREFUSED ? -ENODEV : *fd;
+}
+
+static int open_any(const char *name, const struct netdam_open_config *config, bool ask_broker,
+                    struct netdam_device **device)
 {
     static const struct netdam_open_config defaults;
     struct ndlib_backend backend;
     struct ndlib_log log;
+    const char *path;
+    int fd = -1;
     int rc;
 
     if (!config) {
@@ -168,7 +196,15 @@ int netdam_open(const char *name, const struct netdam_open_config *config, struc
         ndlib_log(&log, NETDAM_LOG_ERROR, "open: undefined flags or a reserved field is set");
         return -EINVAL;
     }
-    if (strcmp(name, "pci") == 0) {
+    if (ask_broker) {
+        rc = find_broker(name, &log, &path, &fd);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    if (fd >= 0) {
+        rc = ndlib_broker_open(fd, path, config, &log, &backend);
+    } else if (strcmp(name, "pci") == 0) {
         rc = ndlib_pci_open(PCI_ROOT, NULL, config, &log, &backend);
     } else if (strncmp(name, "pci:", 4) == 0) {
         rc = ndlib_pci_open(PCI_ROOT, name + 4, config, &log, &backend);
@@ -180,6 +216,16 @@ int netdam_open(const char *name, const struct netdam_open_config *config, struc
         return -EINVAL;
     }
     return rc != 0 ? rc : ndlib_device_open(&backend, config, device);
+}
+
+int netdam_open(const char *name, const struct netdam_open_config *config, struct netdam_device **device)
+{
+    return open_any(name, config, true, device);
+}
+
+int ndlib_open_direct(const char *name, const struct netdam_open_config *config, struct netdam_device **device)
+{
+    return open_any(name, config, false, device);
 }
 
 void netdam_close(struct netdam_device *device)
@@ -272,6 +318,10 @@ int netdam_reset(struct netdam_device *device)
 {
     int rc = ndlib_may_change(device);
 
+    /* It is not only ours. */
+    if (rc == 0 && device->backend.lease) {
+        rc = -EPERM;
+    }
     if (rc != 0) {
         return rc;
     }
@@ -327,4 +377,32 @@ int netdam_free(struct netdam_device *device, uint64_t offset)
     rc = ndlib_alloc_give(&device->alloc, offset);
     pthread_mutex_unlock(&device->mutex);
     return rc;
+}
+
+int netdam_leases(struct netdam_device *device, struct netdam_lease *leases, unsigned count)
+{
+    const struct ndlib_lease_ops *ops = device->backend.lease;
+    unsigned found = 0;
+    uint64_t after = 0;
+
+    if (!ops) {
+        return -ENOTSUP;
+    }
+    while (found < INT32_MAX) {
+        struct netdam_lease lease;
+        int rc = ops->next(device->backend.opaque, after, &lease);
+
+        if (rc == -ENOENT) {
+            break;
+        }
+        if (rc != 0) {
+            return rc;
+        }
+        after = lease.client;
+        if (found < count) {
+            leases[found] = lease;
+        }
+        found++;
+    }
+    return (int)found;
 }

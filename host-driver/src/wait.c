@@ -66,6 +66,13 @@ int ndlib_wait_step(struct netdam_queue *queue, struct ndlib_waiter *waiter)
         sched_yield();
         return 0;
     }
+    if (queue->device->backend.lease && queue->device->backend.lease->is_gone(queue->device->backend.opaque)) {
+        /* Nothing will complete any more: all handles are stale, and so the caller learns. */
+        if (!ndlib_is_stale(queue->device, queue->epoch)) {
+            atomic_fetch_add_explicit(&queue->device->epoch, 1, memory_order_acq_rel);
+        }
+        return 0;
+    }
     if (queue->fd >= 0 && netdam_queue_arm(queue) == 0) {
         struct pollfd pollfd = {.fd = queue->fd, .events = POLLIN};
         struct timespec sleep = to_timespec(min_u64(left, INTERRUPT_CAP_NS));

@@ -14,11 +14,13 @@ const char *tool_name = "netdam-info";
 
 static const char help[] =
     "Usage: netdam-info [OPTION]...\n"
-    "Print what a NetDAM device is and how it is configured. Changes nothing on a card, also while another process\n"
-    "uses it.\n"
+    "Print what a NetDAM device is and how it is configured; through a broker, also who leases what. Changes nothing "
+    "on\n"
+    "a card, also while another process uses it.\n"
     "\n"
-    "  -d, --device DEVICE  pci, pci:ADDRESS or udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16];\n"
-    "                       default: $NETDAM_DEVICE, else pci (the first card)\n"
+    "  -d, --device DEVICE  pci, pci:ADDRESS, broker:SOCKET or\n"
+    "                       udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16];\n"
+    "                       default: $NETDAM_DEVICE, else pci (through a broker if one listens, else the first card)\n"
     "  -c, --counters       also print the counters\n"
     "  -o, --operations     also print what the firmware executes (refused while another process uses a card)\n"
     "  -j, --json           print JSON: stable keys, base units\n"
@@ -87,6 +89,22 @@ static void print_text(struct netdam_device *device, const struct netdam_device_
     printf("generation         0x%016llx\n", (unsigned long long)info->generation);
 }
 
+/* Device names through a broker hold a path. */
+static void print_json_string(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') {
+            printf("\\%c", *text);
+        } else if ((unsigned char)*text < ' ') {
+            printf("\\u%04x", (unsigned)*text);
+        } else {
+            putchar(*text);
+        }
+    }
+    putchar('"');
+}
+
 static void print_json_address(const char *key, const char *value)
 {
     if (value[0]) {
@@ -96,13 +114,13 @@ static void print_json_address(const char *key, const char *value)
     }
 }
 
-/* Device names hold what the user typed in front of the port: only what inet_pton(3) or sysfs took. */
 static void print_json(struct netdam_device *device, const struct netdam_device_info *info)
 {
     struct addresses address = {.mac = ""};
 
     format_addresses(info, &address);
-    printf("{\n  \"device\": \"%s\"", netdam_device_name(device));
+    printf("{\n  \"device\": ");
+    print_json_string(netdam_device_name(device));
     printf(",\n  \"library_version\": \"%s\"", netdam_version());
     printf(",\n  \"spec_version\": \"%u.%u\"", info->spec_version >> 16, info->spec_version & 0xffff);
     printf(",\n  \"firmware_version\": \"%u.%u\"", info->firmware_version >> 16, info->firmware_version & 0xffff);
@@ -154,6 +172,54 @@ static int print_counters(struct netdam_device *device, unsigned count, bool jso
     if (json) {
         printf("\n  }");
     }
+    return EXIT_OK;
+}
+
+static void print_lease(const struct netdam_lease *lease, bool json, bool first)
+{
+    if (json) {
+        printf(
+            "%s\n    {\"client\": %llu, \"pid\": %u, \"uid\": %u, \"queue_pairs\": %u, \"regions\": %u, \"peers\": %u, "
+            "\"memory_bytes\": %llu}",
+            first ? "" : ",", (unsigned long long)lease->client, lease->pid, lease->uid, lease->queue_pairs,
+            lease->regions, lease->peers, (unsigned long long)lease->memory_bytes);
+        return;
+    }
+    printf("lease              client %llu, pid %u, uid %u: %u queue pairs, %u regions, %u peers, %llu bytes\n",
+           (unsigned long long)lease->client, lease->pid, lease->uid, lease->queue_pairs, lease->regions, lease->peers,
+           (unsigned long long)lease->memory_bytes);
+}
+
+/* Prints who has what, if a broker holds the device. Returns an exit code. */
+static int print_leases(struct netdam_device *device, bool json)
+{
+    struct netdam_lease *leases = NULL;
+    unsigned room = 0;
+    int count = netdam_leases(device, NULL, 0);
+
+    if (count == -ENOTSUP) {
+        return EXIT_OK;
+    }
+    /* A client may come in between: it is not shown. */
+    if (count > 0) {
+        room = (unsigned)count;
+        leases = calloc(room, sizeof(*leases));
+        count = leases ? netdam_leases(device, leases, room) : -ENOMEM;
+    }
+    if (count < 0) {
+        free(leases);
+        return failed("leases: %s", result_text(count));
+    }
+    if (json) {
+        printf(",\n  \"leases\": [");
+    }
+    for (unsigned i = 0; i < room && i < (unsigned)count; i++) {
+        print_lease(&leases[i], json, i == 0);
+    }
+    if (json) {
+        printf("\n  ]");
+    }
+    free(leases);
     return EXIT_OK;
 }
 
@@ -279,7 +345,8 @@ int main(int argc, char **argv)
     } else {
         print_text(device, &info);
     }
-    if (operations) {
+    rc = print_leases(device, json);
+    if (rc == 0 && operations) {
         rc = print_operations(device, json);
     }
     if (rc == 0 && counters) {

@@ -8,6 +8,7 @@
 #define UNIT_GOLDEN "tests/golden"
 
 #define REGION2 UINT64_C(0x6b6579012345678a)
+#define REGION3 UINT64_C(0x6b6579012345678b)
 #define LOCAL   UINT64_C(0x20000)
 
 static struct {
@@ -115,7 +116,7 @@ static void start(struct unit *u, unsigned index)
 {
     struct netdam_fw_config config = unit_config(index);
 
-    config.memory_bytes = 0x4000;
+    config.memory_bytes = 0x8000;
     config.lanes = 4;
     config.lane_windows = 2;
     config.operations = 8;
@@ -126,6 +127,19 @@ static void start(struct unit *u, unsigned index)
     for (unsigned i = 0; i < 4096; i++) {
         u->node.memory[0x1000 + i] = (uint8_t)i;
     }
+    unit_region(u, 0x3000, 4096, NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_ALU, REGION3);
+    for (uint64_t i = 0; i < 2; i++) { /* the second has no receive buffer */
+        const uint64_t rings = 0x4000 + 0x1000 * i,
+                       args[] = {rings, 1, rings + 0x200, 2, rings + 0x400, 1, 0xffffu << 16};
+        struct netdam_ring *rq = (struct netdam_ring *)(void *)(u->node.memory + rings + 0x400);
+        struct netdam_descriptor buffer = {.length = 64, .local_region = unit_region(u, 0x6000, 64, 2, 0)};
+
+        assert_int_equal(unit_admin(u, NETDAM_ADMIN_QUEUE_CREATE, args, 7, NULL), NETDAM_ADMIN_STATUS_OK);
+        u->fw->queues[i].receive_key = UINT64_C(0x7265637601234567) + i;
+        memcpy(rq + 1, &buffer, sizeof(buffer));
+        rq->producer = i == 0;
+    }
+    u->fw->regions[0].queue = 1;
     u->fw->generation = node_generation();
 }
 
@@ -149,12 +163,13 @@ static void a_node_answers_every_golden_request_byte_for_byte(void **state)
         const uint8_t *sent;
         size_t bytes;
 
-        if (strcmp(e->kind, "malformed") == 0 || !ends_with(e->name, "-request") || strcmp(e->kind, "dropped") == 0) {
+        if (strcmp(e->kind, "malformed") == 0 || !ends_with(e->name, "-request") || strcmp(e->kind, "dropped") == 0 ||
+            strcmp(e->kind, "silent") == 0) {
             continue;
         }
         start(&u, 1);
-        if (strcmp(e->name, "write-again-request") == 0) {
-            unsigned first = find("write-request");
+        if (ends_with(e->name, "-again-request")) {
+            unsigned first = find(e->name[0] == 's' ? "send-request" : "write-request");
 
             unit_receive(&u, packets[first].frame, packets[first].bytes);
             unit_drop_sent(&u);
@@ -196,7 +211,7 @@ static void what_is_malformed_or_late_is_counted_and_dropped(void **state)
     (void)state;
     for (unsigned i = 0; i < packet_count; i++) {
         const struct golden_entry *e = &packets[i].entry;
-        static uint8_t before[0x4000];
+        static uint8_t before[0x8000];
         uint64_t counters[NETDAM_COUNTER_COUNT];
         int counter = counter_index(e->expected);
 
@@ -223,6 +238,29 @@ static void what_is_malformed_or_late_is_counted_and_dropped(void **state)
         tried++;
     }
     assert_true(tried > 30);
+}
+
+static void what_wants_no_answer_gets_none(void **state)
+{
+    struct unit u;
+    unsigned tried = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < packet_count; i++) {
+        int counter = counter_index(packets[i].entry.expected);
+
+        if (strcmp(packets[i].entry.kind, "silent") != 0) {
+            continue;
+        }
+        start(&u, 1);
+        assert_true(counter >= 0);
+        unit_receive(&u, packets[i].frame, packets[i].bytes);
+        unit_expect_silence(&u);
+        assert_int_equal(u.fw->counters[counter], 1);
+        unit_stop(&u);
+        tried++;
+    }
+    assert_true(tried > 0);
 }
 
 static void every_golden_answer_is_accepted_as_a_response(void **state)
@@ -293,7 +331,8 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
     for (unsigned i = 0; i < packet_count; i++) {
         const struct golden_entry *e = &packets[i].entry;
         const uint8_t *header = packets[i].frame + datagram_at(packets[i].frame);
-        const uint8_t *segment = header + 32;
+        unsigned flags = (unsigned)read_be(header + 2, 2);
+        const uint8_t *segment = header + ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? 40 : 32);
         unsigned family = datagram_at(packets[i].frame) == 62 ? 6 : 4;
         struct netdam_descriptor d = {
             .opcode = segment[0],
@@ -302,6 +341,11 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
             .length = (uint32_t)read_be(segment + 4, 4),
             .remote_key = read_be(segment + 8, 8),
             .remote_address = read_be(segment + 16, 8),
+            .immediate = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? (uint32_t)read_be(header + 36, 4) : 0,
+            .flags = ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? NETDAM_DESCRIPTOR_IMMEDIATE : 0u) |
+                     ((flags & NETDAM_FLAG_RELAXED) != 0 ? NETDAM_DESCRIPTOR_RELAXED : 0u) |
+                     ((flags & NETDAM_FLAG_ORDERED) != 0 ? NETDAM_DESCRIPTOR_ORDERED : 0u) |
+                     ((flags & NETDAM_FLAG_UNRELIABLE) != 0 ? NETDAM_DESCRIPTOR_UNRELIABLE : 0u),
         };
         bool atomic = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0;
         uint64_t number = read_be(header + 16, 6), distance = read_be(header + 22, 2);
@@ -311,7 +355,7 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
         uint32_t peer;
         size_t bytes;
 
-        if (strcmp(e->kind, "encode") != 0 || !ends_with(e->name, "-request")) {
+        if ((strcmp(e->kind, "encode") != 0 && strcmp(e->kind, "silent") != 0) || !ends_with(e->name, "-request")) {
             continue;
         }
         unit_start(&u, 0, NULL);
@@ -332,7 +376,7 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
             unit_post(&u, &queue, &d);
             unit_run(&u);
         }
-        if (strcmp(e->name, "write-again-request") == 0) {
+        if (ends_with(e->name, "-again-request")) {
             unit_drop_sent(&u);
             unit_advance(&u, 50 * UNIT_MS);
             u.fw->peers[peer].lane.floor = number; /* only this one expires */
@@ -351,6 +395,11 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
             continue;
         }
         sent = unit_sent_frame(&u, &bytes);
+        if (generation == 0 && sent != NULL && d.opcode != NETDAM_OP_CONFIRM) { /* it asks before it sends that */
+            assert_int_equal(sent[datagram_at(sent) + 32], NETDAM_OP_CONFIRM);
+            unit_stop(&u);
+            continue;
+        }
         if (sent == NULL) {
             fail_msg("%s: nothing sent", e->name);
             return;
@@ -377,7 +426,7 @@ static void truncated_frames_do_nothing(void **state)
     (void)state;
     start(&u, 1);
     for (unsigned i = 0; i < packet_count; i++) {
-        static uint8_t before[0x4000];
+        static uint8_t before[0x8000];
         size_t datagram = datagram_at(packets[i].frame);
 
         memcpy(before, u.node.memory, sizeof(before));
@@ -508,7 +557,7 @@ static void a_flipped_bit_anywhere_never_changes_what_is_executed(void **state)
 {
     static const char *const names[] = {"write-request", "reduce-request",     "fetch-add-request", "cas-request",
                                         "read-request",  "write-ipv6-request", "write-odd-request", "echo-request"};
-    static uint8_t before[0x4000], after[0x4000];
+    static uint8_t before[0x8000], after[0x8000];
     struct unit u;
     unsigned executed = 0;
 
@@ -586,6 +635,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_answers_every_golden_request_byte_for_byte),
         cmocka_unit_test(what_is_malformed_or_late_is_counted_and_dropped),
+        cmocka_unit_test(what_wants_no_answer_gets_none),
         cmocka_unit_test(every_golden_answer_is_accepted_as_a_response),
         cmocka_unit_test(the_requester_builds_every_golden_request_byte_for_byte),
         cmocka_unit_test(truncated_frames_do_nothing),

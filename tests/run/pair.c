@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +23,16 @@
 #define VECTOR_BYTES   (VECTOR_COUNT * sizeof(float))
 #define MARKER_BYTES   64
 #define MARKER_COPIES  64
-#define LATENCY_COUNT  2000
-#define WRITE_BYTES    (UINT32_C(64) << 10)
-#define WRITE_COUNT    2048
-#define WRITE_DEPTH    16
+#define LATENCY_COUNT  1000
+#define BULK_BYTES     (UINT32_C(64) << 10)
+#define BULK_COUNT     1024
+#define BULK_DEPTH     16
+#define MESSAGES       64
+#define MESSAGE_BYTES  1024
+#define INTERRUPT_MS   20000
+
+/* In the area of small things. */
+#define MESSAGES_OFFSET (UINT64_C(1) << 20)
 #define COMMAND_MASTER 0x4 /* bus master enable, in the PCI command register */
 
 /* One region of 48 MiB in each guest, in three areas: what others write, what is sent, and small things. */
@@ -101,6 +108,7 @@ static void log_line(void *opaque, enum netdam_log_level level, const char *line
 static void command_open(struct pair *pair, char **words)
 {
     struct netdam_open_config config = {.log = log_line};
+    struct netdam_queue_config queue_config = {.receive_depth = MESSAGES};
     struct netdam_device_info info;
     uint64_t offset;
     int result = netdam_open("pci", &config, &pair->device);
@@ -114,7 +122,7 @@ static void command_open(struct pair *pair, char **words)
     result = result != 0 ? result
                          : netdam_region_create(pair->device, offset, AREAS * AREA_BYTES, NETDAM_PERMISSION_ALL,
                                                 pair->key, &pair->region);
-    result = result != 0 ? result : netdam_queue_create(pair->device, NULL, &pair->queue);
+    result = result != 0 ? result : netdam_queue_create(pair->device, &queue_config, &pair->queue);
     result = result != 0 ? result : netdam_peer_open(pair->device, words[2], &pair->self);
     result = result != 0 ? result : netdam_peer_open(pair->device, words[3], &pair->peer);
     result = result != 0 ? result : netdam_query(pair->device, &info);
@@ -319,73 +327,255 @@ static int compare_u64(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* latency: from posting a write of 8 bytes to its completion, one at a time. */
+/* Operations that are measured; small is what a latency is taken of. */
+static const struct {
+    const char *name;
+    uint8_t opcode;
+    uint8_t operation;
+    uint8_t type;
+    uint32_t small;
+} measured[] = {
+    {"write", NETDAM_OP_WRITE, NETDAM_ALU_NONE, NETDAM_TYPE_NONE, 8},
+    {"read", NETDAM_OP_READ, NETDAM_ALU_NONE, NETDAM_TYPE_NONE, 8},
+    {"reduce", NETDAM_OP_REDUCE, NETDAM_ALU_SUM, NETDAM_TYPE_F32, 8},
+    {"fetch-add", NETDAM_OP_FETCH_ADD, NETDAM_ALU_NONE, NETDAM_TYPE_U64, 8},
+    {"cas", NETDAM_OP_CAS, NETDAM_ALU_NONE, NETDAM_TYPE_U64, 8},
+};
+
+/* A request to the other card, at a place where nothing else is, and with a buffer where it needs one. */
+static bool make_request(const struct pair *pair, const char *name, uint32_t bytes, uint64_t place,
+                         struct netdam_request *request)
+{
+    for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+        if (strcmp(measured[i].name, name) == 0) {
+            bool atomic = (netdam_op_flags(measured[i].opcode) & NETDAM_OPF_ATOMIC) != 0;
+
+            memset(request, 0, sizeof(*request));
+            request->opcode = measured[i].opcode;
+            request->operation = measured[i].operation;
+            request->type = measured[i].type;
+            request->length = bytes != 0 ? bytes : measured[i].small;
+            request->remote = remote_at(pair, pair->peer, AREA_IN * AREA_BYTES + place);
+            if (!atomic) {
+                request->local = local_at(pair, AREA_OUT * AREA_BYTES + place);
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One request, waited for; with `asleep`, on the card's interrupt. Returns 0, a status or a negative errno. */
+static int one_request(struct pair *pair, const struct netdam_request *request, bool asleep)
+{
+    struct netdam_completion completion;
+    int result = netdam_post(pair->queue, request, 1);
+
+    if (result < 0) {
+        return result;
+    }
+    while (asleep && netdam_queue_arm(pair->queue) == 0) {
+        struct pollfd waiting = {.fd = netdam_queue_fd(pair->queue), .events = POLLIN};
+
+        if (poll(&waiting, 1, INTERRUPT_MS) != 1) {
+            return -ETIMEDOUT;
+        }
+    }
+    result = netdam_wait(pair->queue, &completion, 1, NETDAM_FOREVER);
+    return result < 0 ? result : completion.status;
+}
+
+/* latency OPERATION [asleep]: from posting a small request to its completion, one at a time. */
 static void command_latency(struct pair *pair, char **words)
 {
     static uint64_t times[LATENCY_COUNT];
-    struct netdam_remote to = remote_at(pair, pair->peer, AREA_SMALL * AREA_BYTES + 4096);
+    bool asleep = words[2] != NULL;
+    struct netdam_request request;
 
-    (void)words;
+    if (!make_request(pair, words[1], 0, 0, &request)) {
+        answer("error no operation %s", words[1]);
+        return;
+    }
     for (unsigned i = 0; i < LATENCY_COUNT; i++) {
         uint64_t start = now_ns();
-        int result = netdam_write(pair->queue, to, local_at(pair, AREA_SMALL * AREA_BYTES + 4096), 8, NETDAM_FOREVER);
+        int result = one_request(pair, &request, asleep);
 
         times[i] = now_ns() - start;
         if (result != 0) {
-            answer("error write of 8 bytes: %s", reason(result));
+            answer("error %s of %u bytes: %s", words[1], request.length, reason(result));
             return;
         }
     }
     qsort(times, LATENCY_COUNT, sizeof(times[0]), compare_u64);
-    answer("ok count=%d min_us=%.3f p50_us=%.3f p99_us=%.3f", LATENCY_COUNT, (double)times[0] / 1e3,
-           (double)times[LATENCY_COUNT / 2] / 1e3, (double)times[LATENCY_COUNT * 99 / 100] / 1e3);
+    answer("ok count=%d bytes=%u min_us=%.3f p50_us=%.3f p99_us=%.3f", LATENCY_COUNT, request.length,
+           (double)times[0] / 1e3, (double)times[LATENCY_COUNT / 2] / 1e3, (double)times[LATENCY_COUNT * 99 / 100] / 1e3);
 }
 
-/* bandwidth: writes of 64 KiB, several under way. */
+/* bandwidth OPERATION: 64 KiB each, several under way. */
 static void command_bandwidth(struct pair *pair, char **words)
 {
     unsigned posted = 0, done = 0;
     uint64_t start = now_ns();
 
-    (void)words;
-    while (done < WRITE_COUNT) {
-        struct netdam_completion completions[WRITE_DEPTH];
+    while (done < BULK_COUNT) {
+        struct netdam_completion completions[BULK_DEPTH];
         int got;
 
-        while (posted < WRITE_COUNT && posted - done < WRITE_DEPTH) {
-            uint64_t address = (posted % WRITE_DEPTH) * (uint64_t)WRITE_BYTES;
-            struct netdam_request request = {
-                .opcode = NETDAM_OP_WRITE,
-                .remote = remote_at(pair, pair->peer, AREA_IN * AREA_BYTES + address),
-                .local = local_at(pair, AREA_OUT * AREA_BYTES + address),
-                .length = WRITE_BYTES,
-            };
-            int result = netdam_post(pair->queue, &request, 1);
+        while (posted < BULK_COUNT && posted - done < BULK_DEPTH) {
+            struct netdam_request request;
+            int result = -EINVAL;
 
+            if (make_request(pair, words[1], BULK_BYTES, (posted % BULK_DEPTH) * (uint64_t)BULK_BYTES, &request)) {
+                result = netdam_post(pair->queue, &request, 1);
+            }
             if (result == -EAGAIN) {
                 break;
             }
             if (result < 0) {
-                answer("error post: %s", reason(result));
+                answer("error %s: %s", words[1], reason(result));
                 return;
             }
             posted++;
         }
-        got = netdam_wait(pair->queue, completions, WRITE_DEPTH, NETDAM_FOREVER);
+        got = netdam_wait(pair->queue, completions, BULK_DEPTH, NETDAM_FOREVER);
         if (got < 0) {
             answer("error wait: %s", reason(got));
             return;
         }
         for (int i = 0; i < got; i++) {
             if (completions[i].status != NETDAM_STATUS_OK) {
-                answer("error write of 64 KiB: %s", netdam_status_name(completions[i].status));
+                answer("error %s of 64 KiB: %s", words[1], netdam_status_name(completions[i].status));
                 return;
             }
         }
         done += (unsigned)got;
     }
-    answer("ok bytes=%" PRIu64 " GBps=%.4f", (uint64_t)WRITE_COUNT * WRITE_BYTES,
-           (double)WRITE_COUNT * WRITE_BYTES / (double)(now_ns() - start));
+    answer("ok bytes=%" PRIu64 " GBps=%.4f", (uint64_t)BULK_COUNT * BULK_BYTES,
+           (double)BULK_COUNT * BULK_BYTES / (double)(now_ns() - start));
+}
+
+static uint64_t message_address(unsigned number)
+{
+    return AREA_SMALL * AREA_BYTES + MESSAGES_OFFSET + (uint64_t)number * MESSAGE_BYTES;
+}
+
+/* What message `number` holds. */
+static uint8_t message_byte(unsigned number, unsigned at)
+{
+    return (uint8_t)(number * 7 + at * 13 + (at >> 8));
+}
+
+/* post: receive buffers for messages; the key that a sender must name. */
+static void command_post(struct pair *pair, char **words)
+{
+    (void)words;
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        struct netdam_receive receive = {
+            .user_data = i, .local = local_at(pair, message_address(i)), .length = MESSAGE_BYTES};
+        int result = netdam_post_receive(pair->queue, &receive, 1);
+
+        if (result != 1) {
+            answer("error post of a receive buffer: %s", reason(result));
+            return;
+        }
+    }
+    answer("ok key=%016" PRIx64, netdam_queue_receive_key(pair->queue));
+}
+
+/* send KEY: a message after another, the number in front. */
+static void command_send(struct pair *pair, char **words)
+{
+    struct netdam_remote to = {.peer = pair->peer, .key = strtoull(words[1], NULL, 16)};
+
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        uint8_t *message = area(pair, AREA_SMALL) + MESSAGES_OFFSET;
+        int result;
+
+        memcpy(message, &i, sizeof(i));
+        for (unsigned at = sizeof(i); at < MESSAGE_BYTES; at++) {
+            message[at] = message_byte(i, at);
+        }
+        result = netdam_send(pair->queue, to, local_at(pair, message_address(0)), MESSAGE_BYTES, NETDAM_FOREVER);
+        if (result != 0) {
+            answer("error send of message %u: %s", i, reason(result));
+            return;
+        }
+    }
+    answer("ok messages=%d", MESSAGES);
+}
+
+/* receive: every message once, in whole, in a buffer of its own. */
+static void command_receive(struct pair *pair, char **words)
+{
+    bool seen[MESSAGES] = {false};
+    unsigned wrong = 0;
+
+    (void)words;
+    for (unsigned n = 0; n < MESSAGES; n++) {
+        struct netdam_completion completion;
+        const uint8_t *message;
+        unsigned number;
+        int got = netdam_wait(pair->queue, &completion, 1, UINT64_C(20000000000));
+
+        if (got != 1 || completion.user_data >= MESSAGES) {
+            answer("error message %u did not come: %s", n, reason(got));
+            return;
+        }
+        message = pair->memory + message_address((unsigned)completion.user_data);
+        memcpy(&number, message, sizeof(number));
+        wrong += completion.status != NETDAM_STATUS_OK || (completion.flags & NETDAM_COMPLETION_RECEIVE) == 0 ||
+                 completion.length != MESSAGE_BYTES || number >= MESSAGES || seen[number % MESSAGES];
+        seen[number % MESSAGES] = true;
+        for (unsigned at = sizeof(number); at < MESSAGE_BYTES; at++) {
+            wrong += message[at] != message_byte(number, at);
+        }
+    }
+    answer("ok messages=%d wrong=%u", MESSAGES, wrong);
+}
+
+/*
+ * lock self|other TIMES: takes a lock by compare-and-swap, reads a number, writes it back plus one, releases the lock. The
+ * number is as large as both guests' TIMES only if no update was lost.
+ */
+static void command_lock(struct pair *pair, char **words)
+{
+    struct netdam_peer *peer = peer_named(pair, words[1]);
+    struct netdam_remote lock = remote_at(pair, peer, AREA_SMALL * AREA_BYTES + 64);
+    struct netdam_remote number = remote_at(pair, peer, AREA_SMALL * AREA_BYTES + 128);
+    struct netdam_local copy = local_at(pair, AREA_SMALL * AREA_BYTES + 192);
+    volatile uint64_t *value = (volatile uint64_t *)(void *)(area(pair, AREA_SMALL) + 192);
+    unsigned times = (unsigned)strtoul(words[2], NULL, 10);
+    unsigned refused = 0;
+
+    for (unsigned i = 0; i < times; i++) {
+        uint64_t old = 1;
+        int result = 0;
+
+        while (result == 0 && old != 0) {
+            result = netdam_cas(pair->queue, NETDAM_TYPE_U64, lock, 0, 1, &old, NETDAM_FOREVER);
+            refused += result == 0 && old != 0;
+        }
+        result = result != 0 ? result : netdam_read(pair->queue, copy, number, 8, NETDAM_FOREVER);
+        *value += result == 0;
+        result = result != 0 ? result : netdam_write(pair->queue, number, copy, 8, NETDAM_FOREVER);
+        result = result != 0 ? result : netdam_cas(pair->queue, NETDAM_TYPE_U64, lock, 1, 0, &old, NETDAM_FOREVER);
+        if (result != 0 || old != 1) {
+            answer("error lock %u: %s", i, result != 0 ? reason(result) : "somebody else released it");
+            return;
+        }
+    }
+    answer("ok times=%u refused=%u number=%" PRIu64, times, refused,
+           *(volatile uint64_t *)(void *)(area(pair, AREA_SMALL) + 128));
+}
+
+/* close: the card is free for another process, or to be opened again. */
+static void command_close(struct pair *pair, char **words)
+{
+    (void)words;
+    netdam_close(pair->device);
+    free(pair->main_memory_copy);
+    memset(pair, 0, sizeof(*pair));
+    answer("ok");
 }
 
 /*
@@ -459,9 +649,11 @@ static const struct {
     {"add", 3, command_add},         {"counter", 1, command_counter},
     {"vector", 2, command_vector},   {"base", 1, command_vector},
     {"reduce", 2, command_reduce},   {"check", 3, command_check},
-    {"latency", 1, command_latency}, {"bandwidth", 1, command_bandwidth},
+    {"latency", 2, command_latency}, {"bandwidth", 2, command_bandwidth},
     {"marker", 2, command_marker},   {"copy", 1, command_copy},
-    {"stat", 1, command_stat},
+    {"stat", 1, command_stat},       {"post", 1, command_post},
+    {"send", 2, command_send},       {"receive", 1, command_receive},
+    {"lock", 3, command_lock},       {"close", 1, command_close},
 };
 
 static void obey(struct pair *pair, char *line)

@@ -9,8 +9,9 @@ $(RUN)/pair: tests/run/pair.c $(BUILD)/host-driver/libnetdam.a $(BUILD)/sim/libn
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARNINGS) -Ihost-driver/include -Ifirmware/include -static -pthread -o $@ $^
 
 # The kernel image is the file that travels.
-$(RUN)/pair.cpio: tests/guest/mkinitramfs.sh $(RUN)/pair $(GUEST)/init $(GUEST)/vmlinux
-	$(Q)bash tests/guest/mkinitramfs.sh $@ $(RUN)/pair $(GUEST)/vmlinuz:/payload
+$(RUN)/pair.cpio: tests/guest/mkinitramfs.sh tests/run/pair-inside.sh $(RUN)/pair $(GUEST)/init $(GUEST)/vmlinux
+	$(Q)bash tests/guest/mkinitramfs.sh -m irqbypass,vfio,vfio_virqfd,vfio_iommu_type1,vfio-pci-core,vfio-pci $@ \
+	  $(RUN)/pair tests/run/pair-inside.sh $(GUEST)/vmlinuz:/payload
 
 .PHONY: run run-files
 run: ## two guests, one wire: remote write, read and reduce into on-board memory

@@ -26,8 +26,12 @@ ONBOARD_BYTES = 64 << 20
 MTU = 9000
 ADDS = 10000
 MARKER_BYTES = 64
-CHECKS = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "bus_master_off_ok", "marker_in_onboard",
-          "marker_control_found"]
+LOCKS = 300
+OPERATIONS = ["write", "read", "reduce", "fetch-add", "cas"]
+BULK = ["write", "read", "reduce"]
+CHECKS = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "bus_master_off_ok",
+          "marker_in_onboard", "marker_control_found", "interrupts_ok"]
+MACHINE = ["-machine", "kernel-irqchip=split", "-device", "intel-iommu,intremap=on"]
 
 
 class Card:
@@ -61,8 +65,8 @@ def both(cards, commands):
 def make_guest(name, wire):
     device = (f"netdam,memdev=onboard,netdev=net0,ip={ADDRESSES[name]}/24,mac=02:00:0a:4e:00:0{ord(name) - 96},"
               f"mtu={MTU},firmware={FIRMWARE}")
-    return boot.Guest(f"run-{name}", "pair", initrd=os.path.join(RUN, "pair.cpio"), memories={"onboard": ONBOARD_BYTES},
-                      wires=[wire], args=["-device", device])
+    return boot.Guest(f"run-{name}", "pair-inside.sh", initrd=os.path.join(RUN, "pair.cpio"), memories={"onboard": ONBOARD_BYTES},
+                      wires=[wire], args=MACHINE + ["-device", device], append="intel_iommu=on")
 
 
 def say(text):
@@ -105,13 +109,56 @@ def reduce(a, b, result):
     say(f"A and B each added a vector of {check['elements']} float32 into a buffer on B: {check['wrong']} elements wrong")
 
 
+def exchange_messages(a, b, result):
+    key = b.do("post")["key"]
+    sent = a.do(f"send {key}")["messages"]
+    got = b.do("receive")
+    result["messages_ok"] = sent == got["messages"] and got["wrong"] == "0"
+    say(f"A sent {sent} messages of 1 KiB into receive buffers of B: {got['messages']} came, {got['wrong']} bytes wrong")
+
+
+def lock(a, b, result):
+    answers = both([a, b], [f"lock other {LOCKS}", f"lock self {LOCKS}"])
+    number = int(b.do("lock self 0")["number"])
+    result["lock_exact"] = number == 2 * LOCKS
+    say(f"A and B took a compare-and-swap lock {LOCKS} times each to add 1 to a number: it is {number}; "
+        f"the lock was taken {sum(int(answer['refused']) for answer in answers)} times when asked for")
+
+
 def measure(a, result):
-    latency = a.do("latency")
-    result["write_lat_p50_us"] = float(latency["p50_us"])
-    result["write_lat_p99_us"] = float(latency["p99_us"])
-    result["write_bw_64k_GBps"] = float(a.do("bandwidth")["GBps"])
-    say(f"write of 8 B from A to B, until A sees the completion: {result['write_lat_p50_us']:.1f} us median, "
-        f"{result['write_lat_p99_us']:.1f} us p99; of 64 KiB: {result['write_bw_64k_GBps']:.2f} GB/s")
+    result["latency_us"] = {}
+    result["bandwidth_64k_GBps"] = {}
+    say("from posting to completion, A to B      8 B median      p99    64 KiB")
+    for name in OPERATIONS:
+        latency = a.do(f"latency {name}")
+        result["latency_us"][name] = {key: float(latency[f"{key}_us"]) for key in ("min", "p50", "p99")}
+        line = f"  {name:36} {float(latency['p50_us']):8.1f} us {float(latency['p99_us']):8.1f} us"
+        if name in BULK:
+            result["bandwidth_64k_GBps"][name] = float(a.do(f"bandwidth {name}")["GBps"])
+            line += f" {result['bandwidth_64k_GBps'][name]:6.2f} GB/s"
+        say(line)
+    result["write_lat_p50_us"] = result["latency_us"]["write"]["p50"]
+    result["write_lat_p99_us"] = result["latency_us"]["write"]["p99"]
+    result["write_bw_64k_GBps"] = result["bandwidth_64k_GBps"]["write"]
+
+
+def wait_by_interrupt(a, b, result):
+    """The cards once more, now through vfio-pci, which can tell of interrupts."""
+    for card in (a, b):
+        card.do("close")
+        card.ask("quit")
+    for card in (a, b):
+        card.guest.wait_line(r"^pair: ready$")
+    open_cards(a, b)
+    latency = a.do("latency write asleep")
+    stat = a.do("stat")
+    interrupts = int(stat["interrupts"])
+    result["main_memory_bytes"] += int(stat["main_memory_bytes"])
+    result["interrupts"] = interrupts
+    result["latency_us"]["write, asleep"] = {key: float(latency[f"{key}_us"]) for key in ("min", "p50", "p99")}
+    result["interrupts_ok"] = interrupts >= int(latency["count"]) // 2
+    say(f"  {'write, asleep until MSI-X':36} {float(latency['p50_us']):8.1f} us {float(latency['p99_us']):8.1f} us"
+        f"            {interrupts} interrupts for {latency['count']} writes")
 
 
 def scan(cards, memory, marker):
@@ -139,21 +186,27 @@ def search_marker(a, b, result):
         f"after B's CPU copied it: {control['b']} times in B's main memory")
 
 
+def open_cards(a, b):
+    for card, other in ((a, b), (b, a)):
+        card.do(f"open {KEY} {ADDRESSES[card.name]} {ADDRESSES[other.name]}")
+
+
 def work(a, b, result):
     off = [card.do("bus-master off")["bus_master"] for card in (a, b)]
     say("bus mastering is off on both cards: they cannot reach main memory, nor raise MSI-X")
     move_file(a, b, result)
     count(a, b, result)
     reduce(a, b, result)
-    measure(a, result)
+    exchange_messages(a, b, result)
+    lock(a, b, result)
     search_marker(a, b, result)
+    measure(a, result)
     stats = [card.do("stat") for card in (a, b)]
     result["main_memory_bytes"] = sum(int(stat["main_memory_bytes"]) for stat in stats)
     result["retransmissions"] = sum(int(stat["retransmissions"]) for stat in stats)
     still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
     result["bus_master_off_ok"] = off + still_off == ["0"] * 4 and all(
-        result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok"))
-    say(f"the cards' own count of bytes moved to or from main memory: {result['main_memory_bytes']}")
+        result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact"))
 
 
 def commit():
@@ -185,9 +238,10 @@ def main():
             for card in (a, b):
                 card.guest.wait_line(r"^pair: ready$")
             say(f"two guests are up ({result['accelerator']})")
-            for card, other in ((a, "b"), (b, "a")):
-                card.do(f"open {KEY} {ADDRESSES[card.name]} {ADDRESSES[other]}")
+            open_cards(a, b)
             work(a, b, result)
+            wait_by_interrupt(a, b, result)
+            say(f"the cards' own count of bytes moved to or from main memory: {result['main_memory_bytes']}")
             for card in (a, b):
                 card.ask("quit")
             status = [card.guest.wait_exit() for card in (a, b)]

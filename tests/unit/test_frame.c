@@ -394,6 +394,12 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
             unit_stop(&u);
             continue;
         }
+        if (!ndfw_flags_suit(flags, d.opcode, d.operation, d.type)) {
+            unit_expect_completion(&queue, 0, NETDAM_STATUS_LOCAL_DESCRIPTOR);
+            unit_expect_silence(&u);
+            unit_stop(&u);
+            continue;
+        }
         sent = unit_sent_frame(&u, &bytes);
         if (generation == 0 && sent != NULL && d.opcode != NETDAM_OP_CONFIRM) { /* it asks before it sends that */
             assert_int_equal(sent[datagram_at(sent) + 32], NETDAM_OP_CONFIRM);

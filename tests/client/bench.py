@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the client's tests share: a node, clients, exact bursts of packets, the TAP runner."""
 
+import os
+import random
 import struct
 import sys
 import traceback
@@ -54,6 +56,8 @@ class Bench:
 
     def __init__(self):
         self.node = Node(key=0x1F2E3D4C5B6A7988)
+        self.seed = int(os.environ.get("NETDAM_SEED") or random.SystemRandom().getrandbits(32))
+        print("# NETDAM_SEED=%d" % self.seed)
         self.base = 0
         self.clients = []
         self.dropped = {}  # counter: datagrams sent that must have raised it

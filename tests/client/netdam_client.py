@@ -68,7 +68,8 @@ class Endpoint:
             def match(p):
                 return p.context == packet.context and p.number == packet.number and (
                     p.status in (nd.BAD_VERSION, nd.BAD_FLAGS, nd.BAD_SEGMENTS)
-                    or p.segment["opcode"] == packet.segment["opcode"])
+                    or p.segment["opcode"] == packet.segment["opcode"]
+                    and p.flags & nd.RELAXED == packet.flags & nd.RELAXED)
         wait = FIRST_WAIT_S
         for _ in range(TRIES):
             self.send(packet)
@@ -126,7 +127,7 @@ class Client:
         raise TimedOut()
 
     def laneless(self, opcode, **fields):
-        """READ or ECHO."""
+        """READ, ECHO and what is RELAXED."""
         for _ in range(TRIES):
             number = self.next_laneless
             self.next_laneless += 1
@@ -170,6 +171,27 @@ class Client:
         size = nd.TYPE_BYTES[type_]
         return self.modify(nd.CAS, address=address, type=type_, length=size,
                            payload=compare.to_bytes(size, "little") + swap.to_bytes(size, "little"))
+
+    def swap(self, address, type_, value):
+        size = nd.TYPE_BYTES[type_]
+        return self.modify(nd.SWAP, address=address, type=type_, length=size, payload=value.to_bytes(size, "little"))
+
+    def fetch_op(self, address, operation, type_, element):
+        return self.modify(nd.FETCH_OP, address=address, operation=operation, type=type_, length=len(element),
+                           payload=element)
+
+    def send(self, receive_key, data, **fields):
+        return self.modify(nd.SEND, key=receive_key, payload=data, **fields)
+
+    def relaxed(self, opcode, **fields):
+        """A modification without a lane: its answer is OK, or a refusal that nobody remembers."""
+        return self.laneless(opcode, flags=nd.RELAXED, **fields)
+
+    def unreliable(self, opcode, **fields):
+        """Sent once. There is no answer, so a generation that has become wrong goes unnoticed."""
+        number = self.next_laneless
+        self.next_laneless += 1
+        self.endpoint.send(self.build(opcode, number, flags=nd.UNRELIABLE | fields.pop("flags", 0), **fields))
 
 
 def main(arguments):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The independent client: written from docs/ alone, shares nothing with firmware and driver.
 
-CHECKS += tests/client/test_golden.py tests/client/test_client.py tests/client/test_lanes.py tests/client/test_malformed.py
+CHECKS += tests/client/test_golden.py tests/client/test_client.py tests/client/test_lanes.py \
+	tests/client/test_modes.py tests/client/test_malformed.py
 CHECK_FILES += $(O)/sim/netdam-node

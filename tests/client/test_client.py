@@ -93,17 +93,44 @@ def region_ends_where_it_ends(bench):
 
 
 LETTERS = {nd.U8: "B", nd.I8: "b", nd.U16: "H", nd.I16: "h", nd.U32: "I", nd.I32: "i", nd.U64: "Q", nd.I64: "q",
-           nd.F32: "f", nd.F64: "d"}
-QUIET = {nd.F32: b"\0\0\xc0\x7f", nd.F64: b"\0\0\0\0\0\0\xf8\x7f"}
-SIGNALLING = {nd.F32: b"\1\0\x80\xff", nd.F64: b"\1\0\0\0\0\0\xf0\xff"}
+           nd.F16: "e", nd.F32: "f", nd.F64: "d"}
+QUIET = {nd.F16: b"\0\x7e", nd.BF16: b"\xc0\x7f", nd.F32: b"\0\0\xc0\x7f", nd.F64: b"\0\0\0\0\0\0\xf8\x7f"}
+SIGNALLING = {nd.F16: b"\1\xfc", nd.BF16: b"\x81\xff", nd.F32: b"\1\0\x80\xff", nd.F64: b"\1\0\0\0\0\0\xf0\xff"}
+# Largest, smallest normal and smallest value.
+LIMITS = {nd.F16: (65504.0, 2.0**-14, 2.0**-24), nd.BF16: (float.fromhex("0x1.fep127"), 2.0**-126, 2.0**-133),
+          nd.F32: (3.4028234663852886e38, 2.0**-126, 1.401298464324817e-45),
+          nd.F64: (sys.float_info.max, sys.float_info.min, 5e-324)}
 OPERATORS = {nd.SUM: operator.add, nd.PRODUCT: operator.mul, nd.AND: operator.and_, nd.OR: operator.or_,
-             nd.XOR: operator.xor, nd.MIN: min, nd.MAX: max}
+             nd.XOR: operator.xor, nd.MIN: min, nd.MAX: max, nd.SUM_SATURATING: operator.add}
+
+
+def value_of(type_, element):
+    if type_ == nd.BF16:
+        return struct.unpack("<f", b"\0\0" + element)[0]
+    return struct.unpack("<" + LETTERS[type_], element)[0]
+
+
+def element_of(type_, value):
+    """The float that is nearest, ties to even; infinity beyond the largest."""
+    if type_ == nd.BF16 and value and math.isfinite(value):
+        # A step is 2^-7 of the power of two below the value, and no less than the smallest value; F64 holds all exactly.
+        step = max(math.frexp(value)[1] - 8, -133)
+        value = math.copysign(math.ldexp(round(math.ldexp(value, -step)), step), value)
+        if abs(value) > LIMITS[nd.BF16][0]:
+            value = math.copysign(math.inf, value)
+    try:
+        return struct.pack("<f", value)[2:] if type_ == nd.BF16 else struct.pack("<" + LETTERS[type_], value)
+    except OverflowError:
+        return struct.pack("<" + LETTERS[type_], math.copysign(math.inf, value))
 
 
 def reduced(operation, type_, a, b):
     """One element, by the manual."""
-    form, size = "<" + LETTERS[type_], nd.TYPE_BYTES[type_]
-    x, y = struct.unpack(form, a)[0], struct.unpack(form, b)[0]
+    size, x, y = nd.TYPE_BYTES[type_], value_of(type_, a), value_of(type_, b)
+    if operation == nd.SUM_SATURATING:
+        signed = LETTERS[type_].islower()
+        low, high = (-1 << 8 * size - 1, (1 << 8 * size - 1) - 1) if signed else (0, (1 << 8 * size) - 1)
+        return struct.pack("<" + LETTERS[type_], min(max(x + y, low), high))
     if type_ in nd.INTEGERS:
         return (OPERATORS[operation](x, y) % (1 << 8 * size)).to_bytes(size, "little")
     if operation in (nd.MIN, nd.MAX):
@@ -111,48 +138,72 @@ def reduced(operation, type_, a, b):
             return QUIET[type_]
         value = OPERATORS[operation]((x, y), key=lambda v: (v, math.copysign(1, v)))
     else:
-        # Sums and products of F32 are exact or rounded innocuously in Python's F64; packing rounds to F32.
+        # Sums and products of the shorter types are exact or rounded innocuously in Python's F64; packing rounds again.
         value = OPERATORS[operation](x, y)
-    if math.isnan(value):
-        return QUIET[type_]
-    try:
-        return struct.pack(form, value)
-    except OverflowError:
-        return struct.pack(form, math.copysign(math.inf, value))
+    return QUIET[type_] if math.isnan(value) else element_of(type_, value)
 
 
 def edge_elements(type_):
-    size, form = nd.TYPE_BYTES[type_], "<" + LETTERS[type_]
+    size = nd.TYPE_BYTES[type_]
     if type_ in nd.INTEGERS:
         top = 1 << 8 * size - 1
         values = (0, 1, -1, 100, top - 1, -top, 1 - top, 2 * top // 3)
         return [(v % (1 << 8 * size)).to_bytes(size, "little") for v in values]
-    largest, least = (3.4028234663852886e38, 1.401298464324817e-45) if type_ == nd.F32 else (sys.float_info.max, 5e-324)
-    values = (0.0, -0.0, 1.0, -1.5, 0.1, least, -least, largest, -largest, math.inf, -math.inf)
-    return [struct.pack(form, v) for v in values] + [QUIET[type_], SIGNALLING[type_]]
+    largest, normal, least = LIMITS[type_]
+    values = (0.0, -0.0, 1.0, -1.5, 0.1, least, -least, 1.5 * normal, -normal, largest, -largest, math.inf, -math.inf)
+    return [element_of(type_, v) for v in values] + [QUIET[type_], SIGNALLING[type_]]
+
+
+def operations_of(type_, opcode):
+    if type_ in nd.FLOATS:
+        return nd.SUM, nd.PRODUCT, nd.MIN, nd.MAX
+    return [o for o in OPERATORS if o != nd.SUM_SATURATING or opcode == nd.REDUCE]
+
+
+NUMBERS = list(nd.INTEGERS) + list(nd.FLOATS)
+
+
+def check_reduce(client, at, operation, type_, memory, payload):
+    """One REDUCE over `memory`, element by element."""
+    size = nd.TYPE_BYTES[type_]
+    status(client.write(at, memory), nd.OK)
+    answer = client.reduce(at, operation, type_, payload)
+    status(answer, nd.OK)
+    equal(answer.segment["length"], len(payload), "length")
+    equal(answer.payload, b"")
+    got = client.read(at, len(memory)).payload
+    equal(len(got), len(memory), "bytes read")
+    for i in range(0, len(memory), size):
+        a, b = memory[i:i + size], payload[i:i + size]
+        equal(got[i:i + size].hex(), reduced(operation, type_, a, b).hex(),
+              "type %d operation %d of %s and %s" % (type_, operation, a.hex(), b.hex()))
 
 
 @test
 def reduce_over_edge_values_of_each_type(bench):
     client, at = bench.client(), bench.page()
-    for type_ in LETTERS:
+    for type_ in NUMBERS:
         edges = edge_elements(type_)
         memory = b"".join(a for a in edges for _ in edges)
         payload = b"".join(b for _ in edges for b in edges)
-        size = nd.TYPE_BYTES[type_]
-        for operation in OPERATORS:
-            if type_ in nd.FLOATS and operation in (nd.AND, nd.OR, nd.XOR):
-                continue
-            status(client.write(at, memory), nd.OK)
-            answer = client.reduce(at, operation, type_, payload)
-            status(answer, nd.OK)
-            equal(answer.segment["length"], len(payload), "length")
-            equal(answer.payload, b"")
-            got = client.read(at, len(memory)).payload
-            for i in range(0, len(memory), size):
-                a, b = memory[i:i + size], payload[i:i + size]
-                equal(got[i:i + size].hex(), reduced(operation, type_, a, b).hex(),
-                      "type %d operation %d of %s and %s" % (type_, operation, a.hex(), b.hex()))
+        for operation in operations_of(type_, nd.REDUCE):
+            for i in range(0, len(memory), 1200):
+                check_reduce(client, at, operation, type_, memory[i:i + 1200], payload[i:i + 1200])
+
+
+@test
+def halves_round_to_nearest_even(bench):
+    client, at = bench.client(), bench.page()
+    generator = random.Random(bench.seed)
+    for type_ in (nd.F16, nd.BF16):
+        a, b = (generator.randbytes(1200) for _ in range(2))
+        # Sums that lie half way between two halves: 1 and half a step, 1 and a step and half a step, and one bit more.
+        step = 2.0**-10 if type_ == nd.F16 else 2.0**-7
+        for x, y in ((1, step / 2), (1 + step, step / 2), (-1, -step / 2), (1, step / 2 * 1.5), (1, step / 2 * 0.75)):
+            a += element_of(type_, x)
+            b += element_of(type_, y)
+        for operation in operations_of(type_, nd.REDUCE):
+            check_reduce(client, at, operation, type_, a, b)
 
 
 @test
@@ -193,6 +244,54 @@ def cas_stores_only_if_equal_and_always_returns_the_old_value(bench):
             status(answer, nd.OK)
             equal(answer.payload, old.to_bytes(size, "little"), "old value")
             equal(client.read(at, 24).payload, b"\xaa" * 8 + new.to_bytes(size, "little") + b"\xaa" * (16 - size))
+
+
+@test
+def swap_stores_and_returns_the_old_value(bench):
+    client, at = bench.client(), bench.page()
+    for type_ in nd.INTEGERS:
+        size = nd.TYPE_BYTES[type_]
+        old = 0
+        status(client.write(at, b"\xaa" * 8 + bytes(size) + b"\xaa" * (16 - size)), nd.OK)
+        for new in (1, (1 << 8 * size) - 1, 1 << 8 * size - 1, 7, 7):
+            answer = client.swap(at + 8, type_, new)
+            status(answer, nd.OK)
+            equal(answer.segment["length"], size, "length")
+            equal(answer.payload, old.to_bytes(size, "little"), "old value")
+            equal(client.read(at, 24).payload, b"\xaa" * 8 + new.to_bytes(size, "little") + b"\xaa" * (16 - size))
+            old = new
+
+
+@test
+def fetch_op_does_what_reduce_does_and_returns_the_old_value(bench):
+    client, at = bench.client(), bench.page()
+    generator = random.Random(bench.seed)
+    for type_ in NUMBERS:
+        edges, size = edge_elements(type_), nd.TYPE_BYTES[type_]
+        for operation in operations_of(type_, nd.FETCH_OP):
+            old = edges[0]
+            status(client.write(at, b"\xaa" * 8 + old + b"\xaa" * (16 - size)), nd.OK)
+            for element in generator.sample(edges, 4) + edges[-1:]:
+                answer = client.fetch_op(at + 8, operation, type_, element)
+                status(answer, nd.OK)
+                what = "type %d operation %d of %s and %s" % (type_, operation, old.hex(), element.hex())
+                equal(answer.segment["length"], size, "length")
+                equal(answer.payload.hex(), old.hex(), "old value: " + what)
+                old = reduced(operation, type_, old, element)
+            equal(client.read(at, 24).payload.hex(), (b"\xaa" * 8 + old + b"\xaa" * (16 - size)).hex(), what)
+
+
+@test
+def swap_and_fetch_op_are_executed_once(bench):
+    client, at = bench.known(), bench.page()
+    swap = client.build(nd.SWAP, 1, address=at, type=nd.U32, length=4, payload=b"\1\2\3\4")
+    product = client.build(nd.FETCH_OP, 2, distance=1, address=at + 4, type=nd.I32, operation=nd.SUM, length=4,
+                           payload=b"\5\0\0\0")
+    for packet in (swap, product, swap, product):
+        answer = ask(client, packet)
+        status(answer, nd.OK)
+        equal(answer.payload, bytes(4), "old value")
+    equal(client.read(at, 8).payload, b"\1\2\3\4\5\0\0\0")
 
 
 # ---- refusals that depend on the packet alone
@@ -353,7 +452,8 @@ def wrong_keys_are_refused_for_each_operation(bench):
         client.key = key
         for answer in (client.write(at, b"x"), client.write(at, b""), client.read(at, 8), client.read(at, 0),
                        client.reduce(at, nd.SUM, nd.I32, b"1234"), client.fetch_add(at, nd.I64, 1),
-                       client.cas(at, nd.I64, 0, 1)):
+                       client.cas(at, nd.I64, 0, 1), client.swap(at, nd.I64, 1),
+                       client.fetch_op(at, nd.MAX, nd.U8, b"\1"), client.send(key, b"x"), client.send(key, b"")):
             status(answer, nd.BAD_KEY)
     client.key = bench.node.key
     equal(cell(client, at), 0)
@@ -367,26 +467,29 @@ def elements_must_be_aligned(bench):
             right = nd.OK if offset % nd.TYPE_BYTES[type_] == 0 else nd.MISALIGNED
             status(client.fetch_add(at + offset, type_, 0), right)
             status(client.cas(at + offset, type_, 1, 1), right)
-    for type_ in LETTERS:
+            status(client.swap(at + offset, type_, 0), right)
+    for type_ in NUMBERS:
         for offset in range(1, 8):
             right = nd.OK if offset % nd.TYPE_BYTES[type_] == 0 else nd.MISALIGNED
             status(client.reduce(at + offset, nd.MAX, type_, bytes(nd.TYPE_BYTES[type_])), right)
+            status(client.fetch_op(at + offset, nd.MAX, type_, bytes(nd.TYPE_BYTES[type_])), right)
     equal(client.read(at, 16).payload, bytes(16))
 
 
 @test
 def permissions_are_checked(bench):
-    rights = {"r": {"r"}, "w": {"w"}, "a": {"a"}, "ra": {"ra", "a", "r"}, "rwa": {"r", "w", "a", "ra"}}
-    for granted, allowed in rights.items():
+    for granted in ("r", "w", "a", "ra", "rw", "wa", "rwa"):
         node = Node("--permissions", granted)
         try:
             client = connect(node)
             client.confirm()
             for need, act in (("w", lambda c: c.write(0, b"\1\2\3\4")), ("r", lambda c: c.read(0, 8)),
                               ("a", lambda c: c.reduce(0, nd.SUM, nd.I32, b"1234")),
-                              ("ra", lambda c: c.fetch_add(0, nd.I64, 1)), ("ra", lambda c: c.cas(0, nd.I64, 0, 1))):
+                              ("ra", lambda c: c.fetch_add(0, nd.I64, 1)), ("ra", lambda c: c.cas(0, nd.I64, 0, 1)),
+                              ("ra", lambda c: c.fetch_op(0, nd.OR, nd.U16, b"\1\0")),
+                              ("rw", lambda c: c.swap(0, nd.U32, 1))):
                 answer = act(client)
-                equal(nd.STATUS_NAMES[answer.status], "OK" if need in allowed else "NO_PERMISSION",
+                equal(nd.STATUS_NAMES[answer.status], "OK" if set(need) <= set(granted) else "NO_PERMISSION",
                       "%s granted, %s needed" % (granted, need))
             client.close()
             node.stop()

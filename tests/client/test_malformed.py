@@ -64,9 +64,7 @@ def every_flipped_bit_is_dropped(bench):
 @test
 def random_datagrams_are_dropped(bench):
     client = bench.known()
-    seed = random.randrange(2**32)
-    print("# seed %d" % seed)
-    generator = random.Random(seed)
+    generator = random.Random(bench.seed)
     for _ in range(20):
         batch = [generator.randbytes(generator.randrange(0, 200)) for _ in range(20)]
         equal(answers(client, *batch), [])

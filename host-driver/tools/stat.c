@@ -224,7 +224,7 @@ static bool sleep_until(uint64_t deadline_ns, const sigset_t *signals)
 
 static int run(struct stat *stat, const sigset_t *signals)
 {
-    struct sample samples[2];
+    struct sample samples[2] = {{.time_ns = 0}};
     uint64_t start_ns;
     uint64_t due_ns;
     int rc = take(stat, &samples[0]);

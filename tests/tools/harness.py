@@ -59,7 +59,7 @@ class Node:
                                         stdout=subprocess.PIPE, text=True)
         ready = self.process.stdout.readline()
         expect("ready" in ready, "netdam-node: %r" % ready)
-        self.address = "127.0.0.1:" + re.search(r"port=(\d+)", ready).group(1)
+        self.address = "127.0.0.1:" + re.search(r"port(?:=|\": )(\d+)", ready).group(1)
 
     def stop(self):
         stop(self.process)
@@ -87,7 +87,7 @@ def page_options(name):
     """The options that have a paragraph in a manual page."""
     return {option.replace("\\-", "-")
             for line in re.findall(r"^\.TP\n\.BR? (\\-.*)$", page(name), re.M)
-            for option in re.findall(r"(?:^|\", \" ?|\", \")\s*((?:\\-){1,2}[\w-]+)", line)}
+            for option in re.findall(r"(?:^|\", \" ?|\", \")\s*((?:\\-){1,2}\w(?:\w|\\?-)*)", line)}
 
 
 def check_page(name, tools):

@@ -1,9 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of the tools that watch a device.
+# Tests of the tools that watch a device and of those that measure.
 
-TOOLS_TESTED := netdam-stat netdam-regs
+TOOLS_TESTED := $(patsubst %,$(O)/host-driver/%,netdam-stat netdam-regs netdam-perf $(HOST_DRIVER_PERF_TOOLS) netdam-mem)
+ifeq ($(SAN),)
+TOOLS_TESTED += $(patsubst %,$(O)/host-driver/static/%,netdam-stat netdam-regs netdam-perf)
+endif
 
-tests/tools/test_watch.py: $(TOOLS_TESTED:%=$(O)/host-driver/%) $(O)/host-driver/netdam-mem \
-    $(O)/sim/netdam-node
+SOURCES += $(wildcard tests/tools/*.c)
 
-CHECKS += tests/tools/test_watch.py
+$(O)/tests/tools/%.o: tests/tools/%.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -Ihost-driver/tools -c -o $@ $<
+
+$(O)/tests/tools/test_samples: $(O)/tests/tools/test_samples.o $(O)/host-driver/tools/samples.o
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
+
+-include $(wildcard $(O)/tests/tools/*.d)
+
+tests/tools/test_watch.py tests/tools/test_perf.py: $(TOOLS_TESTED) $(O)/sim/netdam-node
+
+CHECKS += $(O)/tests/tools/test_samples tests/tools/test_watch.py tests/tools/test_perf.py

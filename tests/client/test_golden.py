@@ -4,16 +4,17 @@
 
 import os
 import re
-import struct
 import sys
 
+import link
 import netdam_packet as nd
+from link import internet_sum, pseudo_ipv6
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GOLDEN = os.path.join(TOP, "tests", "golden")
 REQUESTER = (bytes([10, 0, 0, 1]), bytes.fromhex("fd00" + "00" * 13 + "01"))
 NODE = (bytes([10, 0, 0, 2]), bytes.fromhex("fd00" + "00" * 13 + "02"))
-NODE_MAC = bytes([2, 0, 0, 0, 0, 2])
+REQUESTER_MAC, NODE_MAC = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2])
 GENERATION = 0x5EED000100000001
 # Permissions of the regions, with "i" where immediates go somewhere; bytes of the receive buffer posted, if there is one.
 KEYS = {0x6B65790123456789: "rwai", 0x6B6579012345678A: "rw", 0x6B6579012345678B: "ra"}
@@ -28,14 +29,6 @@ def load(name):
 def manifest():
     with open(os.path.join(GOLDEN, "manifest.txt"), encoding="ascii") as f:
         return [line.split() for line in f if line.strip() and not line.startswith("#")]
-
-
-def internet_sum(data):
-    data += b"\0" * (len(data) & 1)
-    total = sum(struct.unpack(">%dH" % (len(data) // 2), data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
 
 
 def unwrap(frame):
@@ -58,10 +51,12 @@ def unwrap(frame):
     elif ethertype == 0x86DD:
         if len(ip) < 40 or ip[0] >> 4 != 6 or int.from_bytes(ip[4:6], "big") > len(ip) - 40:
             raise nd.Dropped("RX_MALFORMED")
+        if ip[6] == 58:
+            raise nd.Dropped(link.answer(frame, NODE_MAC, *NODE)[0])
         if ip[24:40] != own[1] or ip[6] != 17:
             raise nd.Dropped("RX_OTHER")
         udp = ip[40:40 + int.from_bytes(ip[4:6], "big")]
-        pseudo = ip[8:40] + len(udp).to_bytes(4, "big") + b"\0\0\0\x11"
+        pseudo = pseudo_ipv6(ip[8:24], ip[24:40], len(udp), 17)
     else:
         raise nd.Dropped("RX_OTHER")
     if len(udp) < 8 or int.from_bytes(udp[2:4], "big") != nd.PORT:
@@ -135,8 +130,18 @@ def answer_problem(packet, answer, expected):
     return None if len(answer.payload) == returned else "%d bytes of payload" % len(answer.payload)
 
 
+def examine_link(frame, expected, answer):
+    mac, own = (NODE_MAC, NODE) if answer != "-" else (REQUESTER_MAC, REQUESTER)
+    counter, built = link.answer(frame, mac, *own)
+    if (counter or "-") != expected:
+        return "got %s, expected %s" % (counter, expected)
+    return None if built == (load(answer) if answer != "-" else None) else "another answer: %s" % (built and built.hex(" "))
+
+
 def examine(name, kind, expected, answer):
     frame = load(name)
+    if kind == "link":
+        return examine_link(frame, expected, answer)
     got, packet = outcome(frame)
     if kind == "malformed" and expected == "RESPONSES_UNMATCHED":
         return None if packet is not None and packet.kind == nd.RESPONSE else "got " + got

@@ -246,73 +246,108 @@ static const char *request_before(const char *name)
                                                      : NULL;
 }
 
-/* What is wrong with the node's doings, or NULL. */
-static const char *play(struct instance *instance, const struct golden_entry *entry)
+/* The frame number `at` that was sent, compared with a golden one; says what differs. */
+static bool sent(const struct instance *instance, const char *name, unsigned at)
 {
-    static char text[256];
-    static uint8_t frame[FRAME_BYTES], expected[FRAME_BYTES];
-    size_t bytes = golden_load(directory, entry->name, frame, sizeof(frame));
-    size_t expected_bytes;
-    bool response, encode = strcmp(entry->kind, "encode") == 0, decode = strcmp(entry->kind, "decode") == 0;
-    const char *got, *first = request_before(entry->name);
+    static uint8_t expected[FRAME_BYTES];
+    size_t bytes = golden_load(directory, name, expected, sizeof(expected));
 
-    if (bytes == 0) {
-        return "cannot be read";
+    if (at >= instance->count || bytes == 0 || instance->bytes[at] != bytes) {
+        print_error("%s: frame %u of %u has %zu bytes, not %zu\n", name, at, instance->count,
+                    at < instance->count ? instance->bytes[at] : (size_t)0, bytes);
+        return false;
     }
-    response = bytes >= 6 && frame[5] == 1;
-    instance->entropy = EPOCH;
-    instance->first_number = 0;
-    start(instance, response ? 1 : 2);
-    if (first != NULL) {
-        expected_bytes = golden_load(directory, first, expected, sizeof(expected));
-        receive(instance, expected, expected_bytes);
-        instance->count = 0;
-        memcpy(instance->before, instance->memory, MEMORY_BYTES);
-    }
-    receive(instance, frame, bytes);
-
-    if (response || !(encode || decode)) {
-        const char *name = encode ? "RESPONSES_UNMATCHED" : entry->expected;
-
-        if (instance->count != 0) {
-            return "was answered";
+    for (size_t i = 0; i < bytes; i++) {
+        if (instance->frames[at][i] != expected[i]) {
+            print_error("%s: byte %zu is %02x, not %02x\n", name, i, instance->frames[at][i], expected[i]);
+            return false;
         }
-        if (counter(instance, name) != 1) {
-            snprintf(text, sizeof(text), "%s is %d", name, (int)counter(instance, name));
-            return text;
-        }
-        return memory_is_untouched(instance) == (strcmp(name, "REQUESTS_EXECUTED") != 0)
-                   ? NULL
-                   : "memory is not what it should be";
     }
+    return true;
+}
+
+/* What is wrong if a frame should have raised a counter and nothing else, or NULL. */
+static const char *wrong_in_silence(struct instance *instance, const char *name)
+{
+    static char text[64];
+    bool executed = strcmp(name, "REQUESTS_EXECUTED") == 0;
+
+    if (instance->count != 0) {
+        return "was answered";
+    }
+    if (strcmp(name, "-") != 0 && counter(instance, name) != 1) {
+        snprintf(text, sizeof(text), "%s is %d", name, (int)counter(instance, name));
+        return text;
+    }
+    return memory_is_untouched(instance) != executed ? NULL : "memory is not what it should be";
+}
+
+/* What is wrong if a frame should have been answered, or NULL. `first`: the request that came before, or NULL. */
+static const char *wrong_answer(struct instance *instance, const struct golden_entry *entry, const char *first)
+{
+    static char text[128];
+    bool link = strcmp(entry->kind, "link") == 0;
+    bool executed = !link && first == NULL && strcmp(entry->expected, "OK") == 0;
+    const char *got;
+
     if (instance->count != 1) {
         snprintf(text, sizeof(text), "%u answers", instance->count);
         return text;
     }
-    got = status_name(instance->frames[0][header_at(instance->frames[0]) + 7]);
+    if (!executed && !memory_is_untouched(instance)) {
+        return "memory has changed";
+    }
+    if (link && counter(instance, entry->expected) != 1) {
+        return "was not counted";
+    }
+    got = link ? entry->expected : status_name(instance->frames[0][header_at(instance->frames[0]) + 7]);
     if (strcmp(got, entry->expected) != 0) {
         snprintf(text, sizeof(text), "answered %s, not %s", got, entry->expected);
         return text;
     }
-    if ((strcmp(entry->expected, "OK") != 0 || first != NULL) && !memory_is_untouched(instance)) {
-        return "not to be executed, but memory has changed";
+    return strcmp(entry->answer, "-") == 0 || sent(instance, entry->answer, 0) ? NULL : "another answer";
+}
+
+/* Starts the node, or the requester if the frame is addressed to it, and lets it have a golden frame. */
+static bool play_frame(struct instance *instance, const char *name, const char *first)
+{
+    static uint8_t frame[FRAME_BYTES];
+    size_t bytes = golden_load(directory, name, frame, sizeof(frame));
+    bool to_requester = bytes >= 6 && frame[5] == 1;
+
+    instance->entropy = EPOCH;
+    instance->first_number = 0;
+    start(instance, to_requester ? 1 : 2);
+    if (first != NULL) {
+        bytes = golden_load(directory, first, frame, sizeof(frame));
+        receive(instance, frame, bytes);
+        instance->count = 0;
+        memcpy(instance->before, instance->memory, MEMORY_BYTES);
+        bytes = golden_load(directory, name, frame, sizeof(frame));
     }
-    if (strcmp(entry->answer, "-") == 0) {
-        return NULL;
+    if (bytes != 0) {
+        receive(instance, frame, bytes);
     }
-    expected_bytes = golden_load(directory, entry->answer, expected, sizeof(expected));
-    if (expected_bytes != instance->bytes[0]) {
-        snprintf(text, sizeof(text), "the answer has %zu bytes, not %zu", instance->bytes[0], expected_bytes);
-        return text;
+    return bytes != 0;
+}
+
+/* What is wrong with the doings of node or requester, or NULL. */
+static const char *play(struct instance *instance, const struct golden_entry *entry)
+{
+    bool encode = strcmp(entry->kind, "encode") == 0, decode = strcmp(entry->kind, "decode") == 0;
+    bool response = encode && strcmp(entry->answer, "-") == 0;
+    const char *first = request_before(entry->name);
+
+    if (!play_frame(instance, entry->name, first)) {
+        return "cannot be read";
     }
-    for (size_t i = 0; i < expected_bytes; i++) {
-        if (instance->frames[0][i] != expected[i]) {
-            snprintf(text, sizeof(text), "byte %zu of the answer is %02x, not %02x", i, instance->frames[0][i],
-                     expected[i]);
-            return text;
-        }
+    if (response) {
+        return wrong_in_silence(instance, "RESPONSES_UNMATCHED");
     }
-    return NULL;
+    if (encode || decode || strcmp(entry->answer, "-") != 0) {
+        return wrong_answer(instance, entry, first);
+    }
+    return wrong_in_silence(instance, entry->expected);
 }
 
 static void golden_packets_are_answered_and_dropped_as_the_manifest_says(void **state)
@@ -342,6 +377,119 @@ static void golden_packets_are_answered_and_dropped_as_the_manifest_says(void **
     assert_int_equal(wrong, 0);
 }
 
+/* What golden requests leave in the node's first region, worked out by hand from docs/. */
+static const struct effect {
+    const char *name;
+    uint16_t address;
+    uint8_t bytes;
+    uint8_t memory[16];
+} effects[] = {
+    {"write-request", 0x41, 12, {'H', 'e', 'l', 'l', 'o', ',', ' ', 'n', 'o', 'd', 'e', '!'}},
+    {"write-odd-request", 0xfff, 1, {'!'}},
+    {"fetch-add-request", 8, 8, {0x0d, 9, 10, 11, 12, 13, 14, 15}},
+    {"cas-request", 16, 8, {0xff}},
+    {"cas-failed-request", 16, 4, {16, 17, 18, 19}},
+    {"swap-request", 8, 8, {9}},
+    {"fetch-op-request", 8, 8, {8, 9, 10, 11, 12, 13, 14, 15}},
+    /* 0x0908 is 1.2578125 * 2^-13; with 2^-11 it is 1.314453125 * 2^-11. */
+    {"fetch-op-f16-request", 8, 2, {0x42, 0x11}},
+    {"reduce-request", 0x80, 16, {0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0, 0x88, 0x89, 0x8a, 0x8b, 0xf9, 2, 0x15, 0x50}},
+    /* 2^-16 twice; 1 and 770 * 2^-24, which is less than half of the last digit. */
+    {"reduce-f16-request", 0, 4, {0x00, 0x02, 0x00, 0x3c}},
+    /* 2^-125 and 1.015625 * 2^-121, each times 3. */
+    {"reduce-bf16-request", 0, 4, {0xc0, 0x01, 0xc3, 0x03}},
+    {"reduce-saturating-request", 0xfc, 4, {0xff, 0xff, 0xff, 0xff}},
+    {"flag-relaxed-request", 0, 5, {'a', 'b', 'c', 'd', 4}},
+    {"flag-ordered-request", 0, 5, {'a', 'b', 'c', 'd', 4}},
+    {"flag-unreliable-request", 0, 5, {'a', 'b', 'c', 'd', 4}},
+    {"flag-immediate-request", 0, 5, {'a', 'b', 'c', 'd', 4}},
+    {"relaxed-reduce-request", 0, 5, {1, 2, 3, 4, 4}},
+    {"send-request", BUFFER_ADDRESS, 5, {'a', 'b', 'c', 'd', 4}},
+    {"send-immediate-request", BUFFER_ADDRESS, 5, {'a', 'b', 'c', 'd', 4}},
+    {"send-empty-request", BUFFER_ADDRESS, 4, {0, 1, 2, 3}},
+    {"flag-immediate-request", BUFFER_ADDRESS, 4, {0, 1, 2, 3}},
+};
+
+static void golden_requests_leave_in_memory_what_they_should(void **state)
+{
+    struct instance *instance = *state;
+    unsigned wrong = 0;
+
+    for (size_t i = 0; i < sizeof(effects) / sizeof(effects[0]); i++) {
+        const struct effect *effect = &effects[i];
+        const uint8_t *memory = instance->memory + REGIONS_BASE + effect->address;
+
+        assert_true(play_frame(instance, effect->name, NULL));
+        if (memcmp(memory, effect->memory, effect->bytes) != 0) {
+            wrong++;
+            print_error("%s: memory is %02x %02x %02x %02x ...\n", effect->name, memory[0], memory[1], memory[2],
+                        memory[3]);
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* The only completion of a queue pair of the node, or one of zeros. */
+static struct netdam_completion completion_of(const struct instance *instance, unsigned pair)
+{
+    const struct netdam_ring *ring = (const void *)(instance->memory + PAIR_BASE(pair) + PAIR_CQ);
+    struct netdam_completion completion = {0};
+
+    if (ring->producer == 1) {
+        memcpy(&completion, ring + 1, sizeof(completion));
+    }
+    return completion;
+}
+
+static uint32_t buffers_used(const struct instance *instance, unsigned pair)
+{
+    return ((const struct netdam_ring *)(const void *)(instance->memory + PAIR_BASE(pair) + PAIR_RQ))->consumer;
+}
+
+static void what_arrives_completes_the_receive_buffer(void **state)
+{
+    struct instance *instance = *state;
+    static const struct {
+        const char *name, *first;
+        uint8_t opcode;
+        uint32_t length;
+        bool immediate;
+    } arrivals[] = {
+        {"send-request", NULL, NETDAM_OP_SEND, 4, false},
+        {"send-again-request", "send-request", NETDAM_OP_SEND, 4, false},
+        {"send-immediate-request", NULL, NETDAM_OP_SEND, 4, true},
+        {"send-empty-request", NULL, NETDAM_OP_SEND, 0, false},
+        {"flag-immediate-request", NULL, NETDAM_OP_WRITE, 4, true},
+    };
+    static const char *const others[] = {"send-key-request", "send-not-ready-request", "send-long-request",
+                                         "immediate-permission-request", "write-request"};
+
+    for (size_t i = 0; i < sizeof(arrivals) / sizeof(arrivals[0]); i++) {
+        struct netdam_completion completion;
+
+        assert_true(play_frame(instance, arrivals[i].name, arrivals[i].first));
+        completion = completion_of(instance, 0);
+        assert_int_equal(buffers_used(instance, 0), 1);
+        assert_int_equal(completion.status, NETDAM_STATUS_OK);
+        assert_true(completion.user_data == BUFFER_USER_DATA);
+        assert_int_equal(completion.opcode, arrivals[i].opcode);
+        assert_int_equal(completion.length, arrivals[i].length);
+        assert_int_equal(completion.queue_pair, 0);
+        assert_int_equal(completion.hop, 0);
+        assert_int_equal(completion.flags,
+                         NETDAM_COMPLETION_RECEIVE | (arrivals[i].immediate ? NETDAM_COMPLETION_IMMEDIATE : 0));
+        assert_int_equal(completion.immediate, arrivals[i].immediate ? 42 : 0);
+        assert_int_equal(completion.result, arrivals[i].immediate ? 42 : 0);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_true(play_frame(instance, others[i], NULL));
+        for (unsigned pair = 0; pair < 2; pair++) {
+            assert_int_equal(buffers_used(instance, pair), 0);
+            assert_true(completion_of(instance, pair).user_data == 0);
+        }
+    }
+}
+
 static uint64_t get_be(const uint8_t *from, unsigned bytes)
 {
     uint64_t value = 0;
@@ -369,26 +517,6 @@ static void run(struct instance *instance, uint64_t now_ns)
     for (unsigned i = 0; i < 16; i++) {
         instance->ops->run(instance->state, now_ns, 65536, &result);
     }
-}
-
-/* The last frame that was sent, compared with a golden one; says what differs. */
-static bool sent(const struct instance *instance, const char *name, unsigned at)
-{
-    static uint8_t expected[FRAME_BYTES];
-    size_t bytes = golden_load(directory, name, expected, sizeof(expected));
-
-    if (at >= instance->count || bytes == 0 || instance->bytes[at] != bytes) {
-        print_error("%s: frame %u of %u has %zu bytes, not %zu\n", name, at, instance->count,
-                    at < instance->count ? instance->bytes[at] : (size_t)0, bytes);
-        return false;
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        if (instance->frames[at][i] != expected[i]) {
-            print_error("%s: byte %zu is %02x, not %02x\n", name, i, instance->frames[at][i], expected[i]);
-            return false;
-        }
-    }
-    return true;
 }
 
 /* The first segment: behind the header and the immediate, if there is one. */
@@ -542,6 +670,40 @@ static void requester_sends_golden_requests(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A requester that does not know the node's link-layer address asks for it, and goes on when it is told. */
+static bool node_is_found(struct instance *instance, bool ipv6)
+{
+    const uint64_t ipv4_address[] = {0x0a000002, 0, 4 | NETDAM_UDP_PORT << 16};
+    const uint64_t ipv6_address[] = {UINT64_C(0xfd00000000000000), 2, 6 | NETDAM_UDP_PORT << 16};
+    const uint64_t queue[] = {SQ_BASE, RING_LOG2, CQ_BASE, RING_LOG2, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0};
+    static uint8_t frame[FRAME_BYTES];
+    struct netdam_descriptor descriptor = {.opcode = NETDAM_OP_READ};
+    bool right;
+    size_t bytes;
+
+    instance->entropy = CONTEXT;
+    instance->first_number = 5;
+    start(instance, 1);
+    descriptor.peer = (uint32_t)command(instance, NETDAM_ADMIN_PEER_OPEN, ipv6 ? ipv6_address : ipv4_address, 3);
+    (void)command(instance, NETDAM_ADMIN_QUEUE_CREATE, queue, 8);
+    post(instance, &descriptor);
+    run(instance, NOW_NS);
+    right = instance->count == 1 && sent(instance, ipv6 ? "solicitation" : "arp", 0);
+    bytes = golden_load(directory, ipv6 ? "advertisement" : "arp-reply", frame, sizeof(frame));
+    instance->count = 0;
+    receive(instance, frame, bytes);
+    run(instance, NOW_NS + UINT64_C(2000000000));
+    right = right && sent(instance, ipv6 ? "confirm-first-ipv6-request" : "confirm-first-request", 0);
+    instance->ops->stop(instance->state, NOW_NS + UINT64_C(2000000000));
+    return right;
+}
+
+static void requester_asks_for_the_link_layer_address(void **state)
+{
+    assert_true(node_is_found(*state, false));
+    assert_true(node_is_found(*state, true));
+}
+
 static int setup(void **state)
 {
     struct instance *instance = calloc(1, sizeof(*instance));
@@ -571,7 +733,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_packets_are_answered_and_dropped_as_the_manifest_says),
+        cmocka_unit_test(golden_requests_leave_in_memory_what_they_should),
+        cmocka_unit_test(what_arrives_completes_the_receive_buffer),
         cmocka_unit_test(requester_sends_golden_requests),
+        cmocka_unit_test(requester_asks_for_the_link_layer_address),
     };
 
     if (argc > 1) {

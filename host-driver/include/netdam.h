@@ -103,9 +103,9 @@ struct netdam_open_config {
  * vfio-pci resets it in any case, when it is opened and when it is closed. To observe a card that vfio-pci has, and
  * nobody has open, is to open it.
  *
- * A broker resets the card once, when it starts; its clients share it: netdam_reset() is refused, on-board memory, queue
- * pairs, regions and peers are limited to what the broker allows, and regions lie in memory from netdam_alloc(). When
- * the broker ends, calls fail with -ENODEV or -ESTALE.
+ * A broker resets the card once, when it starts; its clients share it: netdam_reset() is refused, on-board memory,
+ * queue pairs, regions and peers are limited to what the broker allows, and regions lie in memory from netdam_alloc().
+ * When the broker ends, calls fail with -ENODEV or -ESTALE.
  *
  * Errors: -EINVAL (@name or @config is malformed; a log line names the part), -ENODEV (no such card, or what is there
  * is no NetDAM device), -EBUSY (another process has it, or a kernel driver), -EPROTONOSUPPORT (its specification has
@@ -451,13 +451,15 @@ struct netdam_piece {
  *          of the pieces
  * @immediate: with NETDAM_DESCRIPTOR_IMMEDIATE
  * @operand: atomics: FETCH_ADD, FETCH_OP, SWAP: value; CAS: compare, swap
- * @list: pieces that together are the source, in this order, instead of @local, which is then zero; or NULL. Copied.
+ * @list: pieces that, in this order, are what @local says, which is then zero; or NULL. Copied
  *
  * Flags. Without any a request is executed exactly once, and in any order with others.
  *   NETDAM_DESCRIPTOR_FENCE: started after all earlier requests of this queue pair have completed
- *   NETDAM_DESCRIPTOR_ORDERED: sent after all earlier ORDERED requests of this queue pair towards this peer
- *   NETDAM_DESCRIPTOR_RELAXED: idempotent operations only: a late copy may be executed again, even after the completion
- *   NETDAM_DESCRIPTOR_UNRELIABLE: completes when sent; may be lost, or executed more than once
+ *   NETDAM_DESCRIPTOR_ORDERED: sent after all earlier ORDERED requests towards this peer have completed
+ *   NETDAM_DESCRIPTOR_RELAXED: a late copy may be executed again, even after the completion; only what modifies memory,
+ *   is idempotent and returns nothing
+ *   NETDAM_DESCRIPTOR_UNRELIABLE: completes when sent, with OK; may be lost, refused, or executed more than once. Only
+ *   what modifies memory and returns nothing. The first towards a node waits until the node has been heard from
  *   NETDAM_DESCRIPTOR_IMMEDIATE: WRITE, SEND: the target gets @immediate in a receive completion, after the payload
  *   NETDAM_DESCRIPTOR_REPRODUCIBLE: float sums in one fixed order
  *   NETDAM_DESCRIPTOR_LIST: set by the library when @list is given; without @list the application keeps an array of

@@ -170,8 +170,8 @@ void ndlib_slot_free(struct netdam_queue *queue, uint32_t slot);
 int64_t ndlib_ring_used(struct netdam_queue *queue, const struct netdam_ring *ring, uint32_t producer,
                         uint32_t entries);
 
-/* Tells the device that entries below `producer` are there, and wakes it if it asked for that. */
-void ndlib_announce(struct netdam_queue *queue, struct netdam_ring *ring, uint32_t producer);
+/* Tells the device that entries below `producer` are there. */
+void ndlib_announce(struct netdam_ring *ring, uint32_t producer);
 
 /* 0 if a request of this queue pair may name that memory; -EINVAL, -ESTALE. */
 int ndlib_check_region(const struct netdam_queue *queue, const struct netdam_region *region);

@@ -352,16 +352,11 @@ int64_t ndlib_ring_used(struct netdam_queue *queue, const struct netdam_ring *ri
     return used;
 }
 
-void ndlib_announce(struct netdam_queue *queue, struct netdam_ring *ring, uint32_t producer)
+void ndlib_announce(struct netdam_ring *ring, uint32_t producer)
 {
     /* Descriptors, and the payload the application has stored, before the index: pairs with the device's acquire. */
     ndlib_store_barrier();
     ndlib_store_release(&ring->producer, producer);
-    /* Index before the flag's load, as the device does flag before index: one of us sees the other. */
-    ndlib_full_barrier();
-    if ((ndlib_load_relaxed(&ring->consumer_flags) & NETDAM_RING_NEED_WAKEUP) != 0) {
-        ndlib_write(queue->device, queue->doorbell, 4, 1);
-    }
 }
 
 int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count,
@@ -397,7 +392,12 @@ int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests
         return count == 0 ? 0 : rc;
     }
     queue->sq_producer = producer + posted;
-    ndlib_announce(queue, queue->sq, queue->sq_producer);
+    ndlib_announce(queue->sq, queue->sq_producer);
+    /* Index before the flag's load, as the device does flag before index: one of us sees the other. */
+    ndlib_full_barrier();
+    if ((ndlib_load_relaxed(&queue->sq->consumer_flags) & NETDAM_RING_NEED_WAKEUP) != 0) {
+        ndlib_write(queue->device, queue->doorbell, 4, 1);
+    }
     return (int)posted;
 }
 

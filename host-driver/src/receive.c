@@ -144,7 +144,7 @@ int netdam_post_receive(struct netdam_queue *queue, const struct netdam_receive 
         return count == 0 ? 0 : rc;
     }
     queue->rq_producer = producer + posted;
-    ndlib_announce(queue, queue->rq, queue->rq_producer);
+    ndlib_announce(queue->rq, queue->rq_producer);
     return (int)posted;
 }
 

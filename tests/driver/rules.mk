@@ -3,7 +3,7 @@
 
 DRIVER_TEST_DIR := $(O)/tests/driver
 DRIVER_TEST_INCLUDES := -Ihost-driver/include -Ihost-driver/src -Ihost-driver/tools -Ifirmware/include -Itests/driver
-DRIVER_TESTS := alloc queue receive device describe pair
+DRIVER_TESTS := alloc queue receive device describe pair messages
 
 SOURCES += $(wildcard tests/driver/*.c)
 INCLUDES_ALL += -Itests/driver -Ihost-driver/tools
@@ -40,4 +40,22 @@ endif
 
 ifeq ($(SAN),)
 SLOW_TESTS += tests/driver/install_test.sh
+endif
+
+# On the card, in a guest without libraries.
+$(DRIVER_TEST_DIR)/guest_card $(DRIVER_TEST_DIR)/guest/netdam-info: %:
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -static -pthread -o $@ $^
+$(DRIVER_TEST_DIR)/guest_card: $(DRIVER_TEST_DIR)/guest_card.o $(LIBNETDAM_STATIC)
+$(DRIVER_TEST_DIR)/guest/netdam-info: $(O)/host-driver/tools/netdam-info.o $(O)/host-driver/tools/common.o $(LIBNETDAM_STATIC)
+
+$(DRIVER_TEST_DIR)/card.cpio: tests/guest/mkinitramfs.sh tests/driver/card-inside.sh $(DRIVER_TEST_DIR)/guest_card \
+    $(DRIVER_TEST_DIR)/guest/netdam-info $(BUILD)/guest/init $(BUILD)/guest/vmlinux
+	$(Q)bash tests/guest/mkinitramfs.sh -m irqbypass,vfio,vfio_virqfd,vfio_iommu_type1,vfio-pci-core,vfio-pci $@ \
+	  $(filter %-inside.sh %guest_card %netdam-info,$^)
+
+ifeq ($(SAN),)
+SLOW_TESTS += tests/driver/card_test.py
+tests/driver/card_test.py: $(BUILD)/guest/vmlinux $(BUILD)/guest/init $(BUILD)/guest/probe.bin $(DRIVER_TEST_DIR)/card.cpio \
+    $(BUILD)/firmware/netdam-fw.so | qemu
 endif

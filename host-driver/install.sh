@@ -55,7 +55,11 @@ Cflags: -I\${includedir}
 PC
 
 for program in "$@"; do
-    install -m 755 "$program" "$bin/"
+    if [ -L "$program" ]; then
+        cp -P "$program" "$bin/"
+    else
+        install -m 755 "$program" "$bin/"
+    fi
 done
 
 for page in "$here"/man/*.[18]; do

@@ -16,7 +16,7 @@ import sys
 TOPICS = [
     ("netdam_open", "open a NetDAM device and look at it",
      ["netdam_log_level", "netdam_open_flag", "netdam_open_config", "netdam_open", "netdam_close", "netdam_device_name", "netdam_device_info", "netdam_query",
-      "netdam_opcode_query", "netdam_reset", "netdam_counter_read", "netdam_version"]),
+      "netdam_opcode_query", "netdam_reset", "netdam_counter_read", "netdam_lease", "netdam_leases", "netdam_version"]),
     ("netdam_memory", "on-board memory, and the regions through which requests name it",
      ["netdam_memory", "netdam_memory_bytes", "netdam_alloc", "netdam_free", "netdam_region_create",
       "netdam_region_config", "netdam_region_create_config", "netdam_region_destroy", "netdam_region_key",

@@ -64,19 +64,32 @@ def programs():
     return found, complaints
 
 
-def options(page, program):
-    if program is None:
-        return ["has not been built"]
+def help_of(program):
     done = subprocess.run([program, "--help"], capture_output=True, timeout=60, check=False, encoding="utf-8")
-    if done.returncode != 0:
-        return [f"--help ends with {done.returncode}"]
-    told = options_of("\n".join(line for line in done.stdout.splitlines() if line.lstrip().startswith("-")))
+    return done.stdout if done.returncode == 0 else None
+
+
+def options(page, programs_of_it):
+    """A page that several programs share has the options of all of them."""
+    complaints = []
+    told = set()
     text = read(page)
+    for name, program in programs_of_it:
+        if program is None:
+            complaints.append(f"{name} has not been built")
+            continue
+        usage = help_of(program)
+        if usage is None:
+            complaints.append(f"{name} --help fails")
+            continue
+        if name not in text[:text.index(".SH SYNOPSIS")].replace("\\-", "-"):
+            complaints.append(f"the page does not name {name}")
+        mine = options_of("\n".join(line for line in usage.splitlines() if line.lstrip().startswith("-")))
+        complaints += [f"the page lacks {option} of {name}" for option in sorted(mine - options_of(text))]
+        told |= options_of(usage)
     start = text.index(".SH OPTIONS")
-    end = text.find(".SH ", start + 4)
-    written = options_of(text[start:end])
-    return [f"the page lacks {option}" for option in sorted(told - options_of(text))] + \
-           [f"--help lacks {option}" for option in sorted(written - options_of(done.stdout))]
+    written = options_of(text[start:text.find(".SH ", start + 4)])
+    return complaints + [f"--help lacks {option}" for option in sorted(written - told)]
 
 
 def warnings(paths, folder):
@@ -84,6 +97,8 @@ def warnings(paths, folder):
         return None
     complaints = []
     for path in paths:
+        if re.search(r"^\.so ", read(path), re.M):
+            continue  # another page, which is looked at by itself
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", path], capture_output=True, timeout=60, check=False,
                               encoding="utf-8", cwd=os.path.dirname(folder))
         complaints += done.stderr.splitlines()
@@ -93,15 +108,19 @@ def warnings(paths, folder):
 def main():
     global number
     found, complaints = programs()
-    print(f"1..{len(found) + 3}")
+    pages = {}
+    for name, (page, program) in sorted(found.items()):
+        other = re.search(r"^\.so man\d/(.*)$", read(page), re.M)
+        pages.setdefault(os.path.join(MAN, other.group(1)) if other else page, []).append((name, program))
+    print(f"1..{len(pages) + 3}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.join(temporary, "man3")
         subprocess.run([sys.executable, os.path.join(MAN, "api.py"), os.path.join(ROOT, "host-driver", "include", "netdam.h"),
                         folder], check=True, timeout=60)
         check("each exported function has a page that describes it", functions(folder))
         check("the programs have pages", complaints)
-        for name, (page, program) in sorted(found.items()):
-            check(f"{name}: page and --help name the same options", options(page, program))
+        for page, sharing in sorted(pages.items()):
+            check(f"{os.path.basename(page)}: page and --help name the same options", options(page, sharing))
         complaints = warnings(sorted(glob.glob(f"{folder}/*.3")) + [page for page, _ in found.values()], folder)
         if complaints is None:
             number += 1

@@ -38,9 +38,14 @@ def run(tool, *arguments, code=0, env=None, limit_s=LIMIT_S):
     return done.stdout, done.stderr
 
 
+started = []  # what must not outlive the tests, whatever happens in them
+
+
 def start(tool, *arguments):
-    return subprocess.Popen([os.path.join(TOOLS, tool)] + list(arguments), stdout=subprocess.PIPE, text=True,
-                            env=environment())
+    process = subprocess.Popen([os.path.join(TOOLS, tool)] + list(arguments), stdout=subprocess.PIPE, text=True,
+                               env=environment())
+    started.append(process)
+    return process
 
 
 def stop(process, how=signal.SIGTERM):
@@ -57,6 +62,7 @@ class Node:
     def __init__(self, *options):
         self.process = subprocess.Popen([NODE, "-l", "127.0.0.1:0", "-m", "16M", "-k", KEY[2:]] + list(options),
                                         stdout=subprocess.PIPE, text=True)
+        started.append(self.process)
         ready = self.process.stdout.readline()
         expect("ready" in ready, "netdam-node: %r" % ready)
         self.address = "127.0.0.1:" + re.search(r"port(?:=|\": )(\d+)", ready).group(1)
@@ -121,7 +127,9 @@ def main(tests):
                 print("# %s\nnot ok %d - %s" % (str(error).replace("\n", "\n# "), number, name), flush=True)
                 bad += 1
     finally:
-        node.stop()
+        for process in started:
+            if process.poll() is None:
+                stop(process)
     return bad != 0
 
 

@@ -15,8 +15,16 @@ $(O)/tests/tools/%.o: tests/tools/%.c
 $(O)/tests/tools/test_samples: $(O)/tests/tools/test_samples.o $(O)/host-driver/tools/samples.o
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
 
+$(O)/tests/tools/udp_echo: $(O)/tests/tools/udp_echo.o $(O)/host-driver/tools/samples.o
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
+
 -include $(wildcard $(O)/tests/tools/*.d)
 
-tests/tools/test_watch.py tests/tools/test_perf.py: $(TOOLS_TESTED) $(O)/sim/netdam-node
+tests/tools/test_watch.py tests/tools/test_perf.py: $(TOOLS_TESTED) $(O)/sim/netdam-node \
+    $(O)/tests/tools/udp_echo
+
+.PHONY: bench
+bench: $(TOOLS_TESTED) $(O)/tests/tools/udp_echo ## latency and throughput per operation beside plain UDP; writes build/bench/bench.json
+	$(Q)export O='$(O)'; tests/tools/bench.py
 
 CHECKS += $(O)/tests/tools/test_samples tests/tools/test_watch.py tests/tools/test_perf.py

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 
 import harness
 from harness import KEY, expect, one_line, run
@@ -273,6 +274,23 @@ def test_refusals_and_a_dead_peer_end_with_a_status(node):
             out, stderr = process.communicate(timeout=harness.LIMIT_S)
             expect(process.returncode == 1 and out == "", "%s: %d, %r" % (tool, process.returncode, out))
             one_line(stderr, tool, "TIMEOUT", address)
+
+
+def test_benchmark_beside_plain_udp(_node):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "new", "bench.json")
+        done = subprocess.run([os.path.join(harness.TOP, "tests", "tools", "bench.py"), "--rounds", "2", "--count", "20",
+                               "--out", path], capture_output=True, text=True, timeout=harness.LIMIT_S, check=False)
+        expect(done.returncode == 0, done.stderr)
+        with open(path, encoding="utf-8") as f:
+            report = json.load(f)
+    expect({"commit", "accelerator", "cpus", "latency_halved", "rounds", "load_average_before"} < set(report), report)
+    expect({line["tool"] for line in report["results"]} == set(LATENCY + BANDWIDTH), "a tool is missing")
+    for line in report["results"]:
+        expect(0 < line["ratio_min"] <= line["ratio"] <= line["ratio_max"], line)
+        expect("%s " % line["tool"] in done.stdout, "the table lacks " + line["tool"])
+        values = {"ours_median_ns", "udp_median_ns"} if "_lat" in line["tool"] else {"ours_bytes_per_second"}
+        expect(values < set(line), line)
 
 
 def test_wrong_usage_is_told_in_one_line(node):

@@ -36,7 +36,7 @@ prefix=/opt/netdam
 tree=$stage$prefix
 outside=$work/outside
 mkdir "$outside"
-cp "$root/tests/driver/first_program.c" "$outside/"
+cp "$root/host-driver/examples/first_program.c" "$outside/"
 cd "$outside" || exit 1
 
 make_install() {
@@ -93,7 +93,7 @@ only_there() {
     [ "$(ls "$stage")" = opt ] && [ "$(ls "$stage/opt")" = netdam ]
 }
 
-echo 1..14
+echo 1..15
 check 'installs' make_install DESTDIR="$stage" PREFIX="$prefix"
 check 'below DESTDIR and PREFIX only' only_there
 check "the .pc names the prefix and nothing of where it was built" pc_names_the_prefix "$prefix" "$tree"
@@ -113,7 +113,12 @@ done
 port=$(sed -n 's/.* port=\([0-9]*\) .*/\1/p' ready)
 check 'it runs against the installed node' says_hello ./shared
 check 'as does the static one' says_hello ./static
+python_says_hello() {
+    LD_LIBRARY_PATH=$tree/lib /usr/bin/python3 "$root/host-driver/examples/ctypes_example.py" udp:127.0.0.1:0 \
+        "127.0.0.1:$port" 0x1234 | grep -x 'Hello from Python!'
+}
 check 'the installed netdam-mem sees what they wrote' read_back
+check 'Python finds the installed library' python_says_hello
 check 'each installed program has a manual page and tells its version' pages
 other() {
     make_install DESTDIR="$stage/other" PREFIX=/usr && pc_names_the_prefix /usr "$stage/other/usr"

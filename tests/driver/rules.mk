@@ -16,10 +16,16 @@ $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%): $(DRIVER_TEST_DIR)/test_%: $(DRIVER
     $(DRIVER_TEST_DIR)/fake.o $(LIBNETDAM_STATIC)
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ -lcmocka
 
-$(DRIVER_TEST_DIR)/first_program: $(DRIVER_TEST_DIR)/first_program.o $(LIBNETDAM_STATIC)
+# The examples of the manual.
+SOURCES += $(wildcard host-driver/examples/*.c)
+$(DRIVER_TEST_DIR)/examples/first_program.o: host-driver/examples/first_program.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -pthread -Ihost-driver/include -Ifirmware/include -c -o $@ $<
+
+$(DRIVER_TEST_DIR)/first_program: $(DRIVER_TEST_DIR)/examples/first_program.o $(LIBNETDAM_STATIC)
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
-$(DRIVER_TEST_DIR)/first_program_static: $(DRIVER_TEST_DIR)/first_program.o $(LIBNETDAM_STATIC)
+$(DRIVER_TEST_DIR)/first_program_static: $(DRIVER_TEST_DIR)/examples/first_program.o $(LIBNETDAM_STATIC)
 	$(Q)$(CC) $(LDFLAGS_ALL) -static -pthread -o $@ $^
 
 # The public header by itself, in both languages, pedantically.
@@ -27,7 +33,7 @@ $(DRIVER_TEST_DIR)/header.%: host-driver/include/netdam.h $(wildcard firmware/in
 	$(Q)mkdir -p $(@D) && $(if $(filter c,$*),$(CC) -x c -std=c11,$(CXX) -x c++ -std=c++11) -fsyntax-only -Wall -Wextra \
 	  -Wpedantic -Werror -Ihost-driver/include -Ifirmware/include -include netdam.h /dev/null && touch $@
 
--include $(wildcard $(DRIVER_TEST_DIR)/*.d)
+-include $(wildcard $(DRIVER_TEST_DIR)/*.d $(DRIVER_TEST_DIR)/examples/*.d)
 
 CHECKS += $(DRIVER_TESTS:%=$(DRIVER_TEST_DIR)/test_%) tests/driver/test_tools.py tests/driver/man_test.py
 tests/driver/man_test.py: $(filter $(O)/host-driver/netdam%,$(ALL)) $(O)/sim/netdam-node

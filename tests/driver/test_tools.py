@@ -243,10 +243,25 @@ def test_first_program(node):
         expect(out == b"Hello, memory!\n", out)
         out, _ = run(path, "udp:127.0.0.1:0", node.address, "1", code=1)
         expect(out == b"no region has this key\n", out)
-    with open(os.path.join(TOP, "tests", "driver", "first_program.c"), encoding="utf-8") as f:
+    with open(os.path.join(TOP, "host-driver", "examples", "first_program.c"), encoding="utf-8") as f:
         program = f.read()
     with open(os.path.join(TOP, "docs", "driver.md"), encoding="utf-8") as f:
         expect(program[program.index("#include"):] in f.read(), "docs/driver.md shows another first_program.c")
+
+
+def test_python_example(node):
+    if os.environ.get("O", "build") != "build":
+        print("# not with sanitizers: Python is not linked with them")
+        return
+    script = os.path.join(TOP, "host-driver", "examples", "ctypes_example.py")
+    env = {"LD_LIBRARY_PATH": os.path.join(O, "host-driver")}
+    node.mem("fill", "-n", "8", "-v", "0")
+    out, _ = run(sys.executable, script, "udp:127.0.0.1:0", node.address, KEY, env=env)
+    expect(out.decode().splitlines() == ["Hello from Python!"] + ["the counter was %d" % n for n in range(3)], out)
+    _, stderr = run(sys.executable, script, "udp:127.0.0.1:0", node.address, "1", env=env, code=1)
+    expect(stderr == "no region has this key\n", stderr)
+    _, stderr = run(sys.executable, script, env=env, code=1)
+    expect("DEVICE PEER KEY" in stderr, stderr)
 
 
 def test_symbols(_node):

@@ -210,6 +210,13 @@ static void decode(struct netdam_device *device, const struct reg *reg, uint64_t
     }
 }
 
+/* A broker answers for identity and counters, but keeps administration to itself. */
+static bool is_withheld(struct netdam_device *device, const struct reg *reg)
+{
+    return strncmp(netdam_device_name(device), "broker:", 7) == 0 &&
+           reg->offset / NETDAM_PAGE_BYTES == NETDAM_PAGE_ADMIN / NETDAM_PAGE_BYTES;
+}
+
 static void print_reg(struct netdam_device *device, const struct reg *reg, bool json, bool first)
 {
     uint64_t value = ndlib_read(device, reg->offset, reg->bytes);
@@ -258,7 +265,20 @@ static int parse_write(char *text, struct write *write)
     return EXIT_OK;
 }
 
-/* Prints the registers named, or all. */
+/* Whether all that is named can be had; fails before anything is written or printed. */
+static int check_access(struct netdam_device *device, const struct write *write, char **names)
+{
+    const struct reg *withheld = write->reg && is_withheld(device, write->reg) ? write->reg : NULL;
+
+    for (size_t i = 0; names[i]; i++) {
+        const struct reg *reg = find(names[i]);
+
+        withheld = is_withheld(device, reg) ? reg : withheld;
+    }
+    return withheld ? failed("%s: %s is the broker's own", netdam_device_name(device), withheld->name) : EXIT_OK;
+}
+
+/* Prints the registers named, or all that can be had. */
 static void print_regs(struct netdam_device *device, const struct write *write, char **names, bool counters, bool json)
 {
     size_t count = counters ? REGS : REGS - COUNTERS;
@@ -275,8 +295,13 @@ static void print_regs(struct netdam_device *device, const struct write *write, 
         print_reg(device, find(names[i]), json, first);
         first = false;
     }
-    for (size_t i = 0; first && i < count; i++) {
-        print_reg(device, &regs[i], json, i == 0);
+    if (first) {
+        for (size_t i = 0; i < count; i++) {
+            if (!is_withheld(device, &regs[i])) {
+                print_reg(device, &regs[i], json, first);
+                first = false;
+            }
+        }
     }
     if (json) {
         printf("\n  ]\n}\n");
@@ -340,6 +365,11 @@ int main(int argc, char **argv)
     if (rc != 0) {
         return remembered_error()[0] ? failed("%s", remembered_error())
                                      : failed("%s: %s", device_name, result_text(rc));
+    }
+    rc = check_access(device, &write, argv + optind);
+    if (rc != EXIT_OK) {
+        netdam_close(device);
+        return rc;
     }
     if (write.reg) {
         fprintf(stderr, "%s: warning: writing 0x%" PRIx64 " to %s of %s; its driver does not know\n", tool_name,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the tools that watch a device and of those that measure.
 
-TOOLS_TESTED := $(patsubst %,$(O)/host-driver/%,netdam-stat netdam-regs netdam-perf $(HOST_DRIVER_PERF_TOOLS) netdam-mem)
+TOOLS_TESTED := $(patsubst %,$(O)/host-driver/%,netdam-stat netdam-regs netdam-perf $(HOST_DRIVER_PERF_TOOLS) netdam-mem netdamd)
 ifeq ($(SAN),)
 TOOLS_TESTED += $(patsubst %,$(O)/host-driver/static/%,netdam-stat netdam-regs netdam-perf)
 endif

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
+import tempfile
 
 import harness
 from harness import expect, one_line, run
@@ -124,6 +126,36 @@ def test_stat_counts_what_peers_send(_node):
     finally:
         code, _ = harness.stop(stat, signal.SIGINT)
     expect(code == 0, "exit code %d after SIGINT" % code)
+
+
+def test_through_a_broker(_node):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "broker")
+        broker = subprocess.Popen([os.path.join(harness.TOOLS, "netdamd"), "--device", "udp:127.0.0.1:0,memory=8M",
+                                   "--socket", path], stderr=subprocess.PIPE, text=True, env=harness.environment())
+        harness.started.append(broker)
+        line = broker.stderr.readline()
+        expect("ready" in line, line)
+        out, _ = run("netdam-regs", "-d", "broker:" + path, "-j", "-c")
+        got = {r["name"]: r for r in json.loads(out)["registers"]}
+        wanted = {name for name, (offset, _, _) in listed_registers().items() if offset < 0x1000}
+        expect(set(got) == wanted | set(listed_counters()), "differ: %s" % (set(got) ^ wanted))
+        expect(got["memory_bytes"]["decoded"] == "8 MiB" and int(got["register_errors"]["value"], 16) == 0, got)
+        for arguments in ["control"], ["-w", "CONTROL=1", "--yes-really"], ["id", "0x1050"]:
+            out, stderr = run("netdam-regs", "-d", "broker:" + path, *arguments, code=1)
+            one_line(stderr, "netdam-regs", "broker:" + path, "CONTROL" if "id" not in arguments else "ADMIN_RESULT0")
+            expect(out == "", out)
+        out, _ = run("netdam-stat", "-d", "broker:" + path, "-c", "1", "-i", "0.01", "-a")
+        expect("main_memory_bytes" in out and out.startswith("broker:" + path), out)
+        target = harness.start("netdam-perf", "send_lat", "--serve", "1M", "-d", "broker:" + path, "--json")
+        ready = json.loads(target.stdout.readline())
+        # The card's other tenant is the target.
+        for tool, key in ("write_lat", ["-k", ready["key"]]), ("send_bw", ["-r", ready["receive_key"]]):
+            out, _ = run("netdam-perf", tool, "-d", "broker:" + path, "-p", "127.0.0.1:%d" % ready["port"], *key, "-n",
+                         "20", "-j")
+            expect(json.loads(out)["results"][0]["iterations"] == 20, out)
+        code, _ = harness.stop(target)
+        expect(code == 0, "target: exit code %d" % code)
 
 
 def test_stat_as_text(_node):

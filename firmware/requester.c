@@ -193,7 +193,10 @@ static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequ
             return false;
         case SENT_LOCAL_ERROR:
             /* What was sent before may have been executed: a modification is not refused any more, but given up. */
-            ndfw_flight_finish(fw, peer, sequence, number, sequence == &peer->lane ? NETDAM_STATUS_FLUSHED : status, 0);
+            if ((netdam_op_flags(fw->operations[flight->operation].descriptor.opcode) & NETDAM_OPF_MODIFIES) != 0) {
+                status = NETDAM_STATUS_FLUSHED;
+            }
+            ndfw_flight_finish(fw, peer, sequence, number, status, 0);
             break;
         }
     }

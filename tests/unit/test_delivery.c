@@ -47,6 +47,28 @@ static void relaxed_requests_use_the_other_numbers_and_are_repeated(void **state
     unit_stop(&b.u);
 }
 
+/* The first may have been applied, as may the last: neither is refused any more, although no lane knows of them. */
+static void relaxed_requests_whose_region_goes_are_given_up(void **state)
+{
+    struct unit_answer answer = {.length = 8, .flags = NETDAM_FLAG_RELAXED};
+    struct ndtest_packet p[3];
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    for (unsigned i = 0; i < 3; i++) {
+        do_write(8, NETDAM_DESCRIPTOR_RELAXED, i);
+        unit_expect_sent(&b.u, &p[i]);
+    }
+    unit_answer(&b.u, &p[1], &answer);
+    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
+    assert_int_equal(ndtest_region_destroy(&b.u.node, b.region, b.u.now_ns), NETDAM_ADMIN_STATUS_OK);
+    unit_run_for(&b.u, 30 * UNIT_MS);
+    unit_expect_silence(&b.u);
+    unit_expect_completion(&b.queue, 0, NETDAM_STATUS_FLUSHED);
+    unit_expect_completion(&b.queue, 2, NETDAM_STATUS_FLUSHED);
+    unit_stop(&b.u);
+}
+
 static void unreliable_requests_complete_when_sent_and_are_not_repeated(void **state)
 {
     struct ndtest_packet p;
@@ -338,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relaxed_requests_use_the_other_numbers_and_are_repeated),
+        cmocka_unit_test(relaxed_requests_whose_region_goes_are_given_up),
         cmocka_unit_test(unreliable_requests_complete_when_sent_and_are_not_repeated),
         cmocka_unit_test(ordered_requests_wait_for_one_another_and_for_nothing_else),
         cmocka_unit_test(ordered_requests_that_wait_are_flushed_with_their_queue_and_fail_with_their_peer),

@@ -531,6 +531,34 @@ static void a_start_draws_another_epoch_and_forgets_everything(void **state)
     unit_stop(&u);
 }
 
+/* Two times nothing, two times the epoch in use, then another. */
+static void draw_epochs(void *opaque, struct ndtest_node *node, void *buffer, size_t bytes)
+{
+    static uint32_t drawn;
+    uint64_t value = drawn < 2 ? 0 : drawn < 4 ? netdam_generation_epoch(G) : 77;
+
+    (void)opaque;
+    (void)node;
+    drawn++;
+    memcpy(buffer, &value, bytes);
+}
+
+static void no_epoch_is_zero_or_that_before(void **state)
+{
+    struct netdam_fw_config config = small(1, 1);
+    struct ndfw_lane_result result;
+    struct unit u;
+
+    (void)state;
+    unit_start(&u, 1, &config);
+    u.node.hooks.entropy = draw_epochs;
+    assert_int_equal(admit(&u, 1, G, 5, 0, &result), EXECUTE);
+    unit_advance(&u, 2 * u.fw->config.lane_give_up_ns);
+    unit_run(&u);
+    assert_true(u.fw->generation == (UINT64_C(77) << 32 | 1));
+    unit_stop(&u);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +575,7 @@ int main(void)
         cmocka_unit_test(a_silent_unconfirmed_lane_is_given_up_with_a_new_epoch),
         cmocka_unit_test(no_timer_runs_while_all_lanes_rest),
         cmocka_unit_test(forgetting_leaves_every_other_lane_where_a_search_finds_it),
+        cmocka_unit_test(no_epoch_is_zero_or_that_before),
         cmocka_unit_test(a_start_draws_another_epoch_and_forgets_everything),
     };
 

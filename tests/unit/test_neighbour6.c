@@ -183,6 +183,7 @@ static void what_could_be_forged_from_afar_or_makes_no_sense_is_not_believed(voi
         {"option of no length", 79, 0, false},
         {"option longer than the packet", 79, 2, false},
         {"to another MAC", 5, 9, false},
+        {"of a group", 62, 0xff, false},
     };
     uint8_t frame[256];
     size_t bytes;
@@ -217,6 +218,72 @@ static void what_could_be_forged_from_afar_or_makes_no_sense_is_not_believed(voi
         unit_expect_silence(&b.u);
         unit_stop(&b.u);
     }
+}
+
+static void solicitations_that_no_answer_can_be_sent_to_get_none(void **state)
+{
+    static const uint8_t none[16] = {0}, group[16] = {0xff, 2, [15] = 1};
+    static const uint8_t *const froms[] = {none, group, own};
+    uint8_t frame[256];
+    size_t bytes;
+    uint32_t peer;
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    peer = open_peer();
+    bytes = discovery(frame, third, 135, third, other_mac); /* for somebody else, but from whom this node talks to */
+    unit_receive(&b.u, frame, bytes);
+    assert_true(b.u.fw->peers[peer].resolved);
+    for (size_t i = 0; i < 2; i++) { /* addresses are being tried out */
+        bytes = discovery(frame, froms[i], 135, own, other_mac);
+        unit_receive(&b.u, frame, bytes);
+        bytes = icmp(frame, froms[i], own, 128, 8);
+        unit_receive(&b.u, frame, bytes);
+    }
+    bytes = icmp(frame, third, own, 128, 8);
+    frame[55] = 1; /* a ping of no known code */
+    seal(frame, bytes);
+    unit_receive(&b.u, frame, bytes);
+    unit_expect_silence(&b.u);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_OTHER), 3);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_ARP_REQUESTS), 0);
+    unit_stop(&b.u);
+}
+
+static void nobody_teaches_the_own_address(void **state)
+{
+    uint64_t args[] = {UINT64_C(0xfd) << 56, 1, 6 | (uint64_t)NETDAM_UDP_PORT << 16};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+    uint8_t frame[256];
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    assert_int_equal(unit_admin(&b.u, NETDAM_ADMIN_PEER_OPEN, args, 3, results), NETDAM_ADMIN_STATUS_OK);
+    unit_receive(&b.u, frame, discovery(frame, own, 136, own, other_mac));
+    assert_memory_equal(b.u.fw->peers[results[0]].endpoint.mac, own_mac, 6);
+    for (uint32_t i = 0; i < b.u.fw->config.neighbours; i++) {
+        assert_true(b.u.fw->neighbours[i].state != NDFW_NEIGHBOUR_LEARNT);
+    }
+    unit_stop(&b.u);
+}
+
+static void a_full_port_loses_advertisements_and_delays_solicitations(void **state)
+{
+    uint8_t frame[256];
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    b.peer = open_peer();
+    b.u.port_room = 0;
+    bench_write(&b, 8, 1);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_ANSWERS_DROPPED), 0);
+    unit_receive(&b.u, frame, discovery(frame, third, 135, own, (const uint8_t[6]){3}));
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_ANSWERS_DROPPED), 1);
+    unit_expect_silence(&b.u);
+    b.u.port_room = UINT32_MAX;
+    unit_run_for(&b.u, 20 * UNIT_MS);
+    expect_solicitation();
+    unit_stop(&b.u);
 }
 
 static void pings_are_answered(void **state)
@@ -308,6 +375,9 @@ int main(void)
         cmocka_unit_test(an_unknown_peer_that_does_not_answer_is_unreachable),
         cmocka_unit_test(solicitations_for_the_own_address_are_answered),
         cmocka_unit_test(what_could_be_forged_from_afar_or_makes_no_sense_is_not_believed),
+        cmocka_unit_test(solicitations_that_no_answer_can_be_sent_to_get_none),
+        cmocka_unit_test(nobody_teaches_the_own_address),
+        cmocka_unit_test(a_full_port_loses_advertisements_and_delays_solicitations),
         cmocka_unit_test(pings_are_answered),
         cmocka_unit_test(a_silent_peer_is_asked_for_anew_unless_its_address_was_set),
     };

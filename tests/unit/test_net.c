@@ -352,6 +352,7 @@ static void only_frames_for_this_node_and_port_are_looked_at(void **state)
         {"IP version 6", 14, 0x65, NETDAM_COUNTER_RX_MALFORMED, false},
         {"short IP header", 14, 0x44, NETDAM_COUNTER_RX_MALFORMED, false},
         {"IP longer than the frame", 16, 0xff, NETDAM_COUNTER_RX_MALFORMED, false},
+        {"IP shorter than its header", 17, 19, NETDAM_COUNTER_RX_MALFORMED, false},
         {"UDP longer than IP", 39, 0xff, NETDAM_COUNTER_RX_MALFORMED, false},
         {"UDP shorter than IP", 39, 0x20, NETDAM_COUNTER_RX_MALFORMED, false},
         {"v6: another IP", 53, 9, NETDAM_COUNTER_RX_OTHER, true},
@@ -413,6 +414,52 @@ static void nobody_is_answered_whose_ipv6_address_is_unspecified(void **state)
     frame[37] = 1; /* anybody else */
     ndtest_frame_repair(frame, bytes, false);
     unit_receive(&b.u, frame, bytes);
+    assert_int_equal(b.u.count, 1);
+    unit_stop(&b.u);
+}
+
+static void a_node_without_an_address_answers_nobody(void **state)
+{
+    static const uint8_t nobody[4] = {0};
+    uint8_t frame[UNIT_FRAME_ROOM];
+
+    (void)state;
+    for (unsigned family = 4; family <= 6; family += 2) {
+        struct netdam_fw_config config = bench_config();
+        struct unit_request r = {.opcode = NETDAM_OP_ECHO, .family = family};
+        size_t bytes = unit_request_frame(frame, 1, &r);
+
+        memset(family == 6 ? config.ipv6 : config.ipv4, 0, family == 6 ? 16 : 4);
+        unit_start(&b.u, 0, &config);
+        memset(frame + (family == 6 ? 38 : 30), 0, family == 6 ? 16 : 4);
+        ndtest_frame_repair(frame, bytes, false);
+        unit_receive(&b.u, frame, bytes);
+        assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_OTHER), 1);
+        if (family == 6) {
+            frame[20] = 58; /* ICMPv6 */
+        } else {
+            arp(frame, everybody, 1, other_mac, other_ip, nobody);
+            bytes = 42;
+        }
+        unit_receive(&b.u, frame, bytes);
+        assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_OTHER), 2);
+        unit_expect_silence(&b.u);
+        unit_stop(&b.u);
+    }
+}
+
+static void frames_longer_than_any_mtu_are_dropped(void **state)
+{
+    struct unit_request r = {.opcode = NETDAM_OP_ECHO};
+    uint8_t frame[UNIT_FRAME_ROOM] = {0};
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    (void)unit_request_frame(frame, 1, &r);
+    unit_receive(&b.u, frame, NDFW_FRAME_MAX + 1);
+    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_MALFORMED), 1);
+    unit_expect_silence(&b.u);
+    unit_receive(&b.u, frame, NDFW_FRAME_MAX); /* padded to the utmost */
     assert_int_equal(b.u.count, 1);
     unit_stop(&b.u);
 }
@@ -644,6 +691,8 @@ int main(void)
         cmocka_unit_test(a_full_table_of_neighbours_forgets_no_packet_under_way),
         cmocka_unit_test(only_frames_for_this_node_and_port_are_looked_at),
         cmocka_unit_test(nobody_is_answered_whose_ipv6_address_is_unspecified),
+        cmocka_unit_test(a_node_without_an_address_answers_nobody),
+        cmocka_unit_test(frames_longer_than_any_mtu_are_dropped),
         cmocka_unit_test(checksums_are_verified_where_there_are_any),
         cmocka_unit_test(what_we_send_over_ipv6_has_a_checksum_that_is_never_zero),
         cmocka_unit_test(pings_are_answered),

@@ -269,6 +269,7 @@ static void malformed_descriptors_end_with_a_status_and_send_nothing(void **stat
         {"atomic of two elements", FIELD(length), 16, NETDAM_OP_FETCH_ADD, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"atomic of nothing", FIELD(length), 0, NETDAM_OP_CAS, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"atomic with a local region", FIELD(local_region), 1, NETDAM_OP_CAS, NETDAM_STATUS_LOCAL_DESCRIPTOR},
+        {"atomic with a list's length", FIELD(list_count), 1, NETDAM_OP_CAS, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"FETCH_ADD with a second operand", FIELD(u.operand[1]), 1, NETDAM_OP_FETCH_ADD,
          NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"reserved field", FIELD(u.buffer.reserved), 1, 0, NETDAM_STATUS_LOCAL_DESCRIPTOR},

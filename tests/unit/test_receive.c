@@ -314,6 +314,37 @@ static void an_impossible_index_stops_the_pair_and_messages_are_not_ready(void *
     r = send_request(8);
     expect_status(&r, NETDAM_STATUS_NOT_READY, 0);
     assert_int_equal(unit_counter(&u, NETDAM_COUNTER_RING_ERRORS), 1);
+    ((struct netdam_ring *)(void *)(u.node.memory + RQ))->producer = 1; /* too late */
+    r = send_request(8);
+    expect_status(&r, NETDAM_STATUS_NOT_READY, 0);
+    assert_int_equal(unit_counter(&u, NETDAM_COUNTER_RING_ERRORS), 1);
+    unit_expect_no_completion(&queue);
+    unit_stop(&u);
+}
+
+static void a_pair_without_receive_ring_takes_neither_messages_nor_immediates(void **state)
+{
+    uint64_t args[] = {DATA + 0x1000, 0x1000, NETDAM_PERMISSION_ALL, 77, 0, 0};
+    struct ndtest_queue plain;
+    struct unit_request r, write = {.opcode = NETDAM_OP_WRITE,
+                                    .length = 16,
+                                    .payload = message,
+                                    .payload_length = 16,
+                                    .key = 77,
+                                    .generation = UNIT_GENERATION};
+
+    (void)state;
+    begin(3);
+    unit_queue(&u, &plain, 0x8000, 3);
+    args[5] = plain.id + 1;
+    assert_int_equal(unit_admin(&u, NETDAM_ADMIN_REGION_CREATE, args, 6, NULL), NETDAM_ADMIN_STATUS_OK);
+    r = send_request(8);
+    r.key = 0; /* not even of a ring that has none */
+    expect_status(&r, NETDAM_STATUS_BAD_KEY, 0);
+    write.number = number++;
+    send_with_immediate(&write, 5, NETDAM_STATUS_NOT_READY);
+    assert_memory_not_equal(u.node.memory + DATA + 0x1000, message, 16);
+    unit_expect_no_completion(&plain);
     unit_expect_no_completion(&queue);
     unit_stop(&u);
 }
@@ -342,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_receive_buffer_may_be_a_list),
         cmocka_unit_test(immediates_come_with_messages_and_with_writes),
         cmocka_unit_test(an_impossible_index_stops_the_pair_and_messages_are_not_ready),
+        cmocka_unit_test(a_pair_without_receive_ring_takes_neither_messages_nor_immediates),
         cmocka_unit_test(interrupts_come_for_messages_too),
     };
 

@@ -376,6 +376,8 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_QUEUE_CREATE, {0x1000, 4, 0x30000, 4, 0, 0, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x1440, 4, 0x30000, 4, 0, 0, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x0c00, 4, 0x30000, 4, 0, 0, NONE, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x2240, 4, 0x30000, 4, 0, 0, NONE, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x1dc0, 4, 0x30000, 4, 0, 0, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x2240, 4, 0, 0, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x1dc0, 4, 0, 0, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_DESTROY, {1}, NO_SUCH},
@@ -518,6 +520,40 @@ static void keys_are_drawn_different_and_never_zero(void **state)
     unit_stop(&u);
 }
 
+/* What `draw` gives: each value twice, 0 first. */
+static uint64_t drawn;
+
+static void draw(void *opaque, struct ndtest_node *node, void *buffer, size_t bytes)
+{
+    uint64_t value = drawn++ / 2;
+
+    (void)opaque;
+    (void)node;
+    assert_int_equal(bytes, sizeof(value));
+    memcpy(buffer, &value, sizeof(value));
+}
+
+static void what_was_drawn_already_is_drawn_again(void **state)
+{
+    uint64_t results[NETDAM_ADMIN_RESULTS], key;
+    uint32_t index;
+
+    (void)state;
+    begin();
+    u.node.hooks.entropy = draw;
+    drawn = 0;
+    assert_int_equal(ndtest_region_create(&u.node, 0, 8, 0, 0, u.now_ns, &index, &key), OK);
+    assert_true(key == 1);
+    drawn = 0;
+    for (uint64_t i = 0; i < 3; i++) {
+        uint64_t args[] = {0x10000 * i + 0x10000, 2, 0x10000 * i + 0x14000, 2, 0x10000 * i + 0x18000, 2, NONE, 0};
+
+        assert_int_equal(unit_admin(&u, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results), OK);
+        assert_true(results[1] == i + 1);
+    }
+    unit_stop(&u);
+}
+
 static void a_family_that_the_node_has_not_is_refused(void **state)
 {
     struct netdam_fw_config config = config_of_registers();
@@ -591,6 +627,7 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused_and_change_nothing),
         cmocka_unit_test(tables_that_are_full_say_so_and_have_room_again),
         cmocka_unit_test(keys_are_drawn_different_and_never_zero),
+        cmocka_unit_test(what_was_drawn_already_is_drawn_again),
         cmocka_unit_test(a_family_that_the_node_has_not_is_refused),
         cmocka_unit_test(opcode_query_tells_for_every_combination),
         cmocka_unit_test(a_refusal_leaves_no_results_of_the_command_before),

@@ -85,6 +85,15 @@ def wrong_flags(fresh):
     return [] if written == right else ["wire-format.md, section 2.2: %s, not %s" % (written, right)]
 
 
+def wrong_descriptor_flags(fresh):
+    text = open(os.path.join(fresh, "flags.md"), encoding="utf-8").read()
+    body = dict(pages())["rings.md"]
+    at = body.index("### Flags")
+    written = [r[:2] for r in rows(body[body.index("\n|", at) + 1:])]
+    right = [r[:2] for r in section(text, "Flags of a descriptor")]
+    return [] if written == right else ["rings.md, Flags: %s, not %s" % (written, right)]
+
+
 def wrong_opcodes(fresh):
     text = open(os.path.join(fresh, "opcodes.md"), encoding="utf-8").read()
     table = {r[0]: r[1] for r in rows(text[text.index("\n|") + 1:])}
@@ -150,6 +159,7 @@ def main():
         check("docs/tables is what the headers say", stale_tables(fresh))
         check("hand-written layout tables agree with the headers", wrong_layouts(fresh))
         check("the table of packet flags agrees with the headers", wrong_flags(fresh))
+        check("the table of descriptor flags agrees with the headers", wrong_descriptor_flags(fresh))
         check("opcodes agree with the headers", wrong_opcodes(fresh))
         check("every status code and administration command is explained", unknown_statuses(fresh))
         check("examples are golden packets", wrong_examples())

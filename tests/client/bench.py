@@ -93,6 +93,10 @@ class Bench:
         assert counters["REQUESTS_EXECUTED"] > 0
         equal(counters["MAIN_MEMORY_BYTES"], 0)
 
+    def kill(self):
+        self.close_clients()
+        self.node.kill()
+
     def close_clients(self):
         for client in self.clients:
             client.close()
@@ -165,10 +169,10 @@ def cell(client, address):
     return struct.unpack("<q", answer.payload)[0]
 
 
-def run():
-    """Runs the registered tests, one node for all of them; prints TAP; ends the program."""
+def run(start=Bench):
+    """Runs the registered tests, one bench or target for all of them; prints TAP; ends the program."""
     failed = 0
-    bench = Bench()
+    bench = start()
     try:
         for number, function in enumerate(TESTS, 1):
             try:
@@ -181,7 +185,6 @@ def run():
                     print("# " + line)
             sys.stdout.flush()
     finally:
-        bench.close_clients()
-        bench.node.kill()
+        bench.kill()
     print("1..%d" % len(TESTS))
     sys.exit(1 if failed else 0)

@@ -137,6 +137,10 @@ def anchor(title):
 def broken_links():
     problems = []
     places = [(os.path.join(DOCS, n), t) for n, t in pages()]
+    tables = os.path.join(DOCS, "tables")
+    for name in sorted(os.listdir(tables)):
+        with open(os.path.join(tables, name), encoding="utf-8") as file:
+            places.append((os.path.join(tables, name), file.read()))
     readme = os.path.join(TOP, "README.md")
     if os.path.exists(readme):
         places.append((readme, open(readme, encoding="utf-8").read()))

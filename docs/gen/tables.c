@@ -150,8 +150,10 @@ static void write_status(void)
     fprintf(f, "| SUCCESS | applied exactly once |\n"
                "| REFUSED | nothing of that packet was applied at that hop, then or later |\n"
                "| RETRY | between nodes only: the requester acts on it, no completion carries it |\n"
-               "| LOCAL | refused before anything was sent |\n"
+               "| LOCAL | refused here: nothing of that packet was applied anywhere else |\n"
                "| UNCERTAIN | applied at most once, possibly still later |\n");
+    fprintf(f, "\nThis is about requests with a lane. What RELAXED and UNRELIABLE make of it is in "
+               "[wire-format.md](../wire-format.md#58-what-an-end-means-to-the-requester).\n");
     table_close(f);
 }
 

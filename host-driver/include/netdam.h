@@ -100,8 +100,8 @@ struct netdam_open_config {
  * @device: the handle; netdam_close() releases it
  *
  * A card is locked against other processes that use this library and, unless NETDAM_OPEN_NO_RESET is set, reset.
- * vfio-pci resets it in any case, when it is opened and when it is closed. To observe a card that vfio-pci has, and
- * nobody has open, is to open it.
+ * vfio-pci resets it in any case, when it is opened and when it is closed. To observe a card that vfio-pci has is to
+ * open it if nobody has it open; otherwise it depends on the kernel (CONFIG_IO_STRICT_DEVMEM), and -EBUSY says no.
  *
  * A broker resets the card once, when it starts; its clients share it: netdam_reset() is refused, on-board memory,
  * queue pairs, regions and peers are limited to what the broker allows, and regions lie in memory from netdam_alloc().

@@ -316,6 +316,7 @@ int ndlib_pci_open(const char *root, const char *address, const struct netdam_op
     bool observe = (config->flags & NETDAM_OPEN_OBSERVE) != 0;
     char found[32];
     struct pci *pci;
+    bool vfio;
     int rc;
 
     if (config->tap) {
@@ -339,11 +340,13 @@ int ndlib_pci_open(const char *root, const char *address, const struct netdam_op
         return -ENODEV;
     }
 
-    if (vfio_has_it(root, address)) {
+    vfio = vfio_has_it(root, address);
+    if (vfio) {
         unsigned long enabled = 0;
         unsigned group;
 
-        /* Somebody has it open: vfio lets nobody else in, but to look takes no more than its registers in sysfs. */
+        /* Somebody has it open: vfio lets nobody else in. To look takes its registers in sysfs, if the kernel allows.
+         */
         if (!observe || attribute_read(root, address, "enable", &enabled) != 0 || enabled == 0) {
             rc = group_read(root, address, &group);
             if (rc != 0) {
@@ -368,6 +371,14 @@ int ndlib_pci_open(const char *root, const char *address, const struct netdam_op
     rc = open_resources(pci, root, address, observe, log);
     if (rc != 0) {
         pci_close(pci);
+        /* With CONFIG_IO_STRICT_DEVMEM a BAR that a driver has claimed is nobody else's. */
+        if (vfio && rc == -EINVAL) {
+            ndlib_log(log, NETDAM_LOG_ERROR,
+                      "pci:%s: another process has it through vfio-pci, and this kernel lets "
+                      "nobody look meanwhile",
+                      address);
+            return -EBUSY;
+        }
         return rc;
     }
     *backend = (struct ndlib_backend){

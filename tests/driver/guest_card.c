@@ -51,25 +51,52 @@ static struct netdam_local here(const struct card *card, uint64_t address)
     return (struct netdam_local){card->region, address};
 }
 
-static struct card card_open(void)
+/* What a reset takes away. */
+static void card_set_up(struct card *card)
 {
-    const struct netdam_open_config config = {.log = print_log};
     struct netdam_device_info info;
-    struct card card;
     uint64_t offset;
     char address[16];
 
-    EXPECT(netdam_open("pci", &config, &card.device) == 0);
-    EXPECT(netdam_query(card.device, &info) == 0);
-    EXPECT(netdam_alloc(card.device, REGION_BYTES, 4096, &offset) == 0);
-    EXPECT(netdam_region_create(card.device, offset, REGION_BYTES, NETDAM_PERMISSION_ALL, 0, &card.region) == 0);
-    EXPECT(netdam_queue_create(card.device, NULL, &card.queue) == 0);
-    EXPECT(netdam_queue_create(card.device, NULL, &card.other) == 0);
+    EXPECT(netdam_query(card->device, &info) == 0);
+    EXPECT(netdam_alloc(card->device, REGION_BYTES, 4096, &offset) == 0);
+    EXPECT(netdam_region_create(card->device, offset, REGION_BYTES, NETDAM_PERMISSION_ALL, 0, &card->region) == 0);
+    EXPECT(netdam_queue_create(card->device, NULL, &card->queue) == 0);
+    EXPECT(netdam_queue_create(card->device, NULL, &card->other) == 0);
     snprintf(address, sizeof(address), "%u.%u.%u.%u", info.ipv4[0], info.ipv4[1], info.ipv4[2], info.ipv4[3]);
-    EXPECT(netdam_peer_open(card.device, address, &card.self) == 0);
-    card.memory = netdam_region_pointer(card.region);
-    printf("card %s, %u vectors, own address %s\n", netdam_device_name(card.device), info.vectors, address);
-    return card;
+    EXPECT(netdam_peer_open(card->device, address, &card->self) == 0);
+    card->memory = netdam_region_pointer(card->region);
+    printf("card %s, %u vectors, own address %s\n", netdam_device_name(card->device), info.vectors, address);
+}
+
+static void card_reset(struct card *card)
+{
+    EXPECT(netdam_reset(card->device) == 0);
+    EXPECT(netdam_queue_arm(card->queue) == -ESTALE || netdam_queue_arm(card->queue) == -ENOTSUP);
+    EXPECT(netdam_queue_destroy(card->queue) == 0);
+    EXPECT(netdam_queue_destroy(card->other) == 0);
+    EXPECT(netdam_peer_close(card->self) == 0);
+    EXPECT(netdam_region_destroy(card->region) == 0);
+    card_set_up(card);
+}
+
+/* One process owns the card; to look at it is allowed to any, but through vfio the kernel may say no. */
+static void only_observers_besides(struct card *card, bool vfio)
+{
+    const struct netdam_open_config observe = {.log = print_log, .flags = NETDAM_OPEN_OBSERVE};
+    struct netdam_device *second;
+    struct netdam_device_info info;
+    int rc;
+
+    EXPECT(netdam_open("pci", NULL, &second) == -EBUSY);
+    rc = netdam_open("pci", &observe, &second);
+    EXPECT(rc == 0 || (vfio && rc == -EBUSY));
+    if (rc != 0) {
+        return;
+    }
+    EXPECT(netdam_query(second, &info) == 0);
+    EXPECT(info.memory_bytes == netdam_memory_bytes(card->device) && info.main_memory_bytes == 0);
+    netdam_close(second);
 }
 
 static void operations(struct card *card)
@@ -173,7 +200,7 @@ static void arm_and_wait(struct card *card, unsigned long cycles)
 int main(int argc, char **argv)
 {
     bool interrupts = argc == 3 && strcmp(argv[1], "interrupts") == 0;
-    struct netdam_device *second;
+    const struct netdam_open_config config = {.log = print_log};
     struct card card;
 
     if (!interrupts && (argc != 2 || strcmp(argv[1], "none") != 0)) {
@@ -182,12 +209,17 @@ int main(int argc, char **argv)
     }
     /* What one process has left behind, the next does not find. */
     for (unsigned round = 0; round < 2; round++) {
-        card = card_open();
-        EXPECT(netdam_open("pci", NULL, &second) == -EBUSY);
+        EXPECT(netdam_open("pci", &config, &card.device) == 0);
+        card_set_up(&card);
+        only_observers_besides(&card, interrupts);
         operations(&card);
         if (!interrupts) {
             no_interrupts(&card);
+            card_reset(&card);
+            no_interrupts(&card);
         } else {
+            arm_and_wait(&card, 10);
+            card_reset(&card);
             arm_and_wait(&card, round == 0 ? 10 : strtoul(argv[2], NULL, 10));
         }
         netdam_close(card.device);

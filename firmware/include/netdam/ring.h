@@ -68,7 +68,8 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
  * One request. Fields that the opcode does not use are 0. In an RQ, a receive buffer: user_data, length, local_region and
  * local_address (or a list); everything else is 0. A SEND takes one whole buffer, in the order of the ring, and is
  * refused as NOT_READY where there is none, or no room for the completion; a message longer than the buffer is refused as
- * BAD_LENGTH and takes none. A SEND is one packet: its length is at most PAYLOAD_MAX. An immediate that comes with a WRITE
+ * BAD_LENGTH and takes none. A SEND is one packet: its length is at most
+ * PAYLOAD_MAX, less 8 with an immediate, and less up to 24 over IPv6, whose header is longer. An immediate that comes with a WRITE
  * takes a buffer too and leaves it as it is.
  */
 struct netdam_descriptor {

@@ -6,7 +6,8 @@
 /* What a status says about the effect of the packet or request. */
 enum netdam_status_class {
     NETDAM_STATUS_CLASS_SUCCESS,   /* applied exactly once */
-    NETDAM_STATUS_CLASS_REFUSED,   /* nothing of that packet was applied at that hop, then or later */
+    NETDAM_STATUS_CLASS_REFUSED,   /* nothing of that packet was applied at that hop, then or later (of a RELAXED packet
+                                      that was repeated: not by the copy that was refused) */
     NETDAM_STATUS_CLASS_RETRY,     /* between nodes only: the requester acts on it, no completion carries it */
     NETDAM_STATUS_CLASS_LOCAL,     /* refused here: nothing of that packet was applied anywhere else */
     NETDAM_STATUS_CLASS_UNCERTAIN, /* applied at most once, possibly still later */
@@ -29,7 +30,7 @@ enum netdam_status_class {
     X(NO_PERMISSION, 0x0b, REFUSED, "the region does not permit this access")                                          \
     X(UNSUPPORTED, 0x0c, REFUSED, "defined, but this firmware does not execute it")                                    \
     X(NOT_FORWARDED, 0x0d, REFUSED, "the next segment's node lies outside the configured prefixes")                    \
-    X(NOT_READY, 0x0e, REFUSED, "no receive descriptor is posted")                                                     \
+    X(NOT_READY, 0x0e, REFUSED, "no receive buffer is posted, or no room for its completion")                                                     \
     X(COMPARE_FAILED, 0x0f, REFUSED, "a compare in the transaction or chain did not hold")                             \
     X(BAD_TENANT, 0x10, REFUSED, "tenant tag is missing, unknown or does not verify")                                  \
     X(STALE, 0x40, RETRY, "generation is not the lane's; the answer carries the one to use and an echo")               \

@@ -108,10 +108,9 @@ static bool overlaps_rings(const struct ndfw *fw, uint64_t base, uint64_t bytes)
     for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
         const struct ndfw_queue *queue = &fw->queues[i];
 
-        if (queue->state != NETDAM_QUEUE_STATE_NONE &&
-            (ranges_overlap(base, bytes, queue->sq, sq_bytes(queue)) ||
-             ranges_overlap(base, bytes, queue->cq, cq_bytes(queue)) ||
-             ranges_overlap(base, bytes, queue->rq, rq_bytes(queue)))) {
+        if (queue->state != NETDAM_QUEUE_STATE_NONE && (ranges_overlap(base, bytes, queue->sq, sq_bytes(queue)) ||
+                                                        ranges_overlap(base, bytes, queue->cq, cq_bytes(queue)) ||
+                                                        ranges_overlap(base, bytes, queue->rq, rq_bytes(queue)))) {
             return true;
         }
     }
@@ -298,8 +297,7 @@ static enum netdam_admin_status neighbour_set(struct ndfw *fw, const uint64_t *a
 
 static enum netdam_admin_status opcode_query(const uint64_t *args, uint64_t *results)
 {
-    struct ndfw_packet packet = {
-        .opcode = (uint8_t)args[0], .operation = (uint8_t)args[1], .type = (uint8_t)args[2]};
+    struct ndfw_packet packet = {.opcode = (uint8_t)args[0], .operation = (uint8_t)args[1], .type = (uint8_t)args[2]};
     enum netdam_status status;
 
     if (args[0] > UINT8_MAX || args[1] > UINT8_MAX || args[2] > UINT8_MAX ||

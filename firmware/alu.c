@@ -51,12 +51,12 @@ static inline uint64_t bits_of_f64(double value)
     }                                                                                                                  \
     static inline bits_type name##_min(bits_type a, bits_type b)                                                       \
     {                                                                                                                  \
-        bits_type r = of(a) == of(b) ? (bits_type)(a | b) : of(a) < of(b) ? a : b;                                                \
+        bits_type r = of(a) == of(b) ? (bits_type)(a | b) : of(a) < of(b) ? a : b;                                     \
         return of(a) != of(a) || of(b) != of(b) ? (canonical) : r;                                                     \
     }                                                                                                                  \
     static inline bits_type name##_max(bits_type a, bits_type b)                                                       \
     {                                                                                                                  \
-        bits_type r = of(a) == of(b) ? (bits_type)(a & b) : of(a) > of(b) ? a : b;                                                \
+        bits_type r = of(a) == of(b) ? (bits_type)(a & b) : of(a) > of(b) ? a : b;                                     \
         return of(a) != of(a) || of(b) != of(b) ? (canonical) : r;                                                     \
     }
 

@@ -65,8 +65,8 @@ enum netdam_status ndfw_buffer_take(struct ndfw *fw, const struct netdam_descrip
                       &buffer->pieces[0]);
 }
 
-enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *buffer, uint64_t offset,
-                                     uint64_t bytes, uint32_t permission, struct ndfw_span *spans, uint32_t *count)
+enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     uint32_t permission, struct ndfw_span *spans, uint32_t *count)
 {
     *count = 0;
     for (uint32_t i = 0; i < buffer->count; i++) {
@@ -83,9 +83,8 @@ enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *
         if (status != NETDAM_STATUS_OK) {
             return status;
         }
-        spans[*count].memory =
-            ndfw_memory(fw, at, step,
-                        permission == NETDAM_PERMISSION_LOCAL_WRITE ? NETDAM_FW_ACCESS_WRITE : NETDAM_FW_ACCESS_READ);
+        spans[*count].memory = ndfw_memory(
+            fw, at, step, permission == NETDAM_PERMISSION_LOCAL_WRITE ? NETDAM_FW_ACCESS_WRITE : NETDAM_FW_ACCESS_READ);
         spans[*count].bytes = (uint32_t)step;
         if (spans[*count].memory == NULL) {
             return NETDAM_STATUS_LOCAL_RANGE;

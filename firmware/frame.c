@@ -192,9 +192,9 @@ bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsign
     if ((op_flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS)) != 0) {
         return false;
     }
-    return delivery == NETDAM_FLAG_UNRELIABLE || ((flags & NETDAM_FLAG_IMMEDIATE) == 0 &&
-                                                  ((unsigned)netdam_algebra(opcode, operation, type) &
-                                                   NETDAM_ALG_IDEMPOTENT) != 0);
+    return delivery == NETDAM_FLAG_UNRELIABLE ||
+           ((flags & NETDAM_FLAG_IMMEDIATE) == 0 &&
+            ((unsigned)netdam_algebra(opcode, operation, type) & NETDAM_ALG_IDEMPOTENT) != 0);
 }
 
 static bool executes(const struct ndfw_packet *packet)
@@ -351,8 +351,7 @@ uint16_t ndfw_checksum_ipv6(const uint8_t *ip, unsigned protocol, const uint8_t 
 static void seal_udp(uint8_t *datagram, uint32_t datagram_bytes)
 {
     uint8_t *udp = datagram - NETDAM_UDP_BYTES;
-    uint16_t folded =
-        ndfw_checksum_ipv6(udp - NETDAM_IPV6_BYTES, PROTOCOL_UDP, udp, NETDAM_UDP_BYTES + datagram_bytes);
+    uint16_t folded = ndfw_checksum_ipv6(udp - NETDAM_IPV6_BYTES, PROTOCOL_UDP, udp, NETDAM_UDP_BYTES + datagram_bytes);
 
     ndfw_put16(udp + 6, folded == 0 ? 0xffffu : folded);
 }

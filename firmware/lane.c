@@ -259,8 +259,8 @@ void ndfw_lane_consume(struct ndfw_window *window, uint64_t number, uint8_t stat
 }
 
 /*
- * An acknowledged confirmation is a fence: no earlier number is executed after it. So the floor is remembered even where
- * there was no lane; when that lane is forgotten, the change of generation takes its place.
+ * An acknowledged confirmation is a fence: no earlier number is executed after it. So the floor is remembered even
+ * where there was no lane; when that lane is forgotten, the change of generation takes its place.
  */
 enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_packet *packet,
                                          struct ndfw_lane_result *result)

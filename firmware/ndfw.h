@@ -63,7 +63,7 @@ struct ndfw_queue {
     uint32_t outstanding; /* descriptors taken and not completed: each has its place in the CQ */
     uint32_t last_arm;
     uint16_t vector;
-    uint8_t state; /* enum netdam_queue_state */
+    uint8_t state;  /* enum netdam_queue_state */
     bool completed; /* a completion was stored since the interrupt was last considered */
     bool starved;   /* the next descriptor waits for room in the CQ */
 };
@@ -144,11 +144,11 @@ struct ndfw_peer {
     uint64_t generation;
     uint64_t srtt_ns; /* 0: nothing measured */
     uint64_t rttvar_ns;
-    uint64_t recovery_ns; /* losses of packets sent before this have been answered for */
-    uint64_t heard_ns;    /* last answer that matched */
+    uint64_t recovery_ns;         /* losses of packets sent before this have been answered for */
+    uint64_t heard_ns;            /* last answer that matched */
     uint64_t control_deadline_ns; /* CONFIRM or ARP request: to be sent (again) then */
-    uint64_t confirmed;   /* floor that the node has acknowledged */
-    uint32_t window;      /* congestion window in packets */
+    uint64_t confirmed;           /* floor that the node has acknowledged */
+    uint32_t window;              /* congestion window in packets */
     uint32_t window_credit;
     uint32_t list_head; /* operations with packets to send */
     uint32_t list_tail;
@@ -288,8 +288,8 @@ enum netdam_status ndfw_local_access(const struct ndfw *fw, uint32_t region, uin
 enum netdam_status ndfw_buffer_take(struct ndfw *fw, const struct netdam_descriptor *descriptor, uint32_t permission,
                                     struct ndfw_buffer *buffer);
 /* Where `bytes` of a buffer lie, from `offset` on; the regions may have gone since. At most NETDAM_LIST_MAX spans. */
-enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *buffer, uint64_t offset,
-                                     uint64_t bytes, uint32_t permission, struct ndfw_span *spans, uint32_t *count);
+enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     uint32_t permission, struct ndfw_span *spans, uint32_t *count);
 void ndfw_spans_store(const struct ndfw_span *spans, uint32_t count, const uint8_t *from);
 /* Returns the CRC32C of what was copied if `with_crc`, else 0. */
 uint32_t ndfw_spans_load(const struct ndfw *fw, const struct ndfw_span *spans, uint32_t count, uint8_t *to,

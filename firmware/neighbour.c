@@ -4,24 +4,24 @@
 
 #include "checksum.h"
 
-#define ETHERTYPE_ARP          0x0806
-#define ETHERTYPE_IPV6         0x86dd
-#define ARP_BYTES              28
-#define ARP_REQUEST            1
-#define ARP_REPLY              2
-#define ICMP_BYTES             8
-#define ICMP_ECHO              8
-#define PROTOCOL_ICMP6         58
-#define ICMP6_ECHO             128
-#define ICMP6_ECHO_REPLY       129
-#define ICMP6_SOLICITATION     135
-#define ICMP6_ADVERTISEMENT    136
-#define ICMP6_DISCOVERY_BYTES  24 /* solicitation or advertisement without options */
-#define ICMP6_LINK_BYTES       8  /* link-layer address option */
-#define ICMP6_OPTION_SOURCE    1
-#define ICMP6_OPTION_TARGET    2
-#define ICMP6_SOLICITED        0x60 /* advertisement: solicited, override */
-#define HOP_LIMIT              255  /* of discovery: nothing that a router has passed on is believed */
+#define ETHERTYPE_ARP         0x0806
+#define ETHERTYPE_IPV6        0x86dd
+#define ARP_BYTES             28
+#define ARP_REQUEST           1
+#define ARP_REPLY             2
+#define ICMP_BYTES            8
+#define ICMP_ECHO             8
+#define PROTOCOL_ICMP6        58
+#define ICMP6_ECHO            128
+#define ICMP6_ECHO_REPLY      129
+#define ICMP6_SOLICITATION    135
+#define ICMP6_ADVERTISEMENT   136
+#define ICMP6_DISCOVERY_BYTES 24 /* solicitation or advertisement without options */
+#define ICMP6_LINK_BYTES      8  /* link-layer address option */
+#define ICMP6_OPTION_SOURCE   1
+#define ICMP6_OPTION_TARGET   2
+#define ICMP6_SOLICITED       0x60 /* advertisement: solicited, override */
+#define HOP_LIMIT             255  /* of discovery: nothing that a router has passed on is believed */
 
 static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 /* Ethernet, IPv4, addresses of 6 and 4 bytes. */
@@ -68,8 +68,7 @@ static const uint8_t *next_hop(const struct ndfw *fw, const struct ndfw_endpoint
     memcpy(&own, fw->config.ipv4, sizeof(own));
     memcpy(&other, endpoint->address, sizeof(other));
     mask = fw->config.ipv4_prefix == 0 ? 0 : UINT32_MAX << (32 - fw->config.ipv4_prefix);
-    return ((netdam_be32_get(own) ^ netdam_be32_get(other)) & mask) == 0 ? endpoint->address
-                                                                          : fw->config.ipv4_gateway;
+    return ((netdam_be32_get(own) ^ netdam_be32_get(other)) & mask) == 0 ? endpoint->address : fw->config.ipv4_gateway;
 }
 
 bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint)

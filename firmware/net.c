@@ -32,8 +32,7 @@ static void receive_udp(struct ndfw *fw, const struct ndfw_endpoint *from, const
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
         return;
     }
-    if (ndfw_get16(udp + 6) == 0 ? from->family == 6
-                            : ndfw_checksum_fold(ndfw_checksum_add(pseudo, udp, bytes)) != 0) {
+    if (ndfw_get16(udp + 6) == 0 ? from->family == 6 : ndfw_checksum_fold(ndfw_checksum_add(pseudo, udp, bytes)) != 0) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
         return;
     }
@@ -80,8 +79,8 @@ static void receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
         return;
     }
     /* Somebody else's, a fragment, or from an address that no answer can be sent to. */
-    if (memcmp(ip + 16, fw->config.ipv4, 4) != 0 || ndfw_is_zero(fw->config.ipv4, 4) || (ndfw_get16(ip + 6) & 0x3fff) != 0 ||
-        ip[12] == 0 || ip[12] >= 224) {
+    if (memcmp(ip + 16, fw->config.ipv4, 4) != 0 || ndfw_is_zero(fw->config.ipv4, 4) ||
+        (ndfw_get16(ip + 6) & 0x3fff) != 0 || ip[12] == 0 || ip[12] >= 224) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
         return;
     }

@@ -54,8 +54,8 @@ void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
     peer->control_deadline_ns = NETDAM_FW_NEVER;
     peer->list_head = peer->list_tail = NDFW_NONE;
     peer->deferred_head = peer->deferred_tail = peer->ordered = NDFW_NONE;
-    peer->payload_max = netdam_payload_max(
-        fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
+    peer->payload_max =
+        netdam_payload_max(fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
     peer->resolved = ndfw_net_resolve(fw, &peer->endpoint);
     ndfw_peer_renew(fw, peer);
 }
@@ -323,8 +323,8 @@ static struct ndfw_flight *match(const struct ndfw *fw, const struct ndfw_sequen
     struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, packet->number);
     const struct netdam_descriptor *descriptor;
 
-    if (packet->number < sequence->floor || packet->number >= sequence->next ||
-        flight->state == NDFW_FLIGHT_FINISHED || !is_remote(packet->status)) {
+    if (packet->number < sequence->floor || packet->number >= sequence->next || flight->state == NDFW_FLIGHT_FINISHED ||
+        !is_remote(packet->status)) {
         return NULL;
     }
     descriptor = &fw->operations[flight->operation].descriptor;
@@ -352,7 +352,7 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
         receive_confirmed(fw, peer, packet);
         return;
     }
-    sequence = peer == NULL                                                                     ? NULL
+    sequence = peer == NULL                                                                 ? NULL
                : ndfw_uses_lane(packet->opcode, (packet->flags & NETDAM_FLAG_RELAXED) != 0) ? &peer->lane
                                                                                             : &peer->laneless;
     flight = peer == NULL ? NULL : match(fw, sequence, packet);
@@ -488,8 +488,8 @@ void ndfw_peer_timer(struct ndfw *fw, struct ndfw_peer *peer)
 
 uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer)
 {
-    uint64_t next = peer->lane.deadline_ns < peer->laneless.deadline_ns ? peer->lane.deadline_ns
-                                                                        : peer->laneless.deadline_ns;
+    uint64_t next =
+        peer->lane.deadline_ns < peer->laneless.deadline_ns ? peer->lane.deadline_ns : peer->laneless.deadline_ns;
 
     return peer->control_deadline_ns < next ? peer->control_deadline_ns : next;
 }

@@ -7,10 +7,10 @@ struct answer {
     unsigned flags;
     uint64_t generation;
     uint64_t floor;
-    uint32_t length;          /* bytes applied or returned */
+    uint32_t length; /* bytes applied or returned */
     uint32_t payload_length;
-    const uint8_t *payload;   /* private bytes, or */
-    const uint8_t *memory;    /* on-board memory */
+    const uint8_t *payload; /* private bytes, or */
+    const uint8_t *memory;  /* on-board memory */
 };
 
 static bool refusal_is_allowed(struct ndfw *fw)
@@ -36,7 +36,8 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
     struct netdam_wire_answer body;
     uint8_t *datagram, *payload;
 
-    if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 || (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw))) {
+    if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 ||
+        (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw))) {
         return;
     }
     datagram = ndfw_frame_begin(fw, &packet->from, bytes);
@@ -47,8 +48,8 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
     memset(&header, 0, sizeof(header));
     header.version = NETDAM_WIRE_VERSION;
     header.kind = NETDAM_KIND_RESPONSE;
-    header.flags = netdam_be16_make((uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) |
-                                               (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header.flags = netdam_be16_make(
+        (uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
     header.segment_count = packet->segment_count;
     header.segment_index = packet->hop;
     header.status = (uint8_t)answer->status;
@@ -93,8 +94,8 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
     ndfw_frame_end(fw, &packet->from, bytes);
 }
 
-static void refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status,
-                      uint64_t generation, uint64_t floor, unsigned flags)
+static void refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status, uint64_t generation,
+                      uint64_t floor, unsigned flags)
 {
     struct answer answer = {.status = status, .generation = generation, .floor = floor, .flags = flags};
 
@@ -162,16 +163,15 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
     if (packet->opcode == NETDAM_OP_SEND) {
         return execute_send(fw, packet);
     }
-    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode),
-                                &offset);
+    status =
+        ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode), &offset);
     if (status != NETDAM_STATUS_OK) {
         return status;
     }
     if (whole_elements && !netdam_is_whole(offset, packet->type)) {
         return NETDAM_STATUS_MISALIGNED;
     }
-    memory = ndfw_memory(fw, offset, packet->length,
-                         whole_elements ? NETDAM_FW_ACCESS_UPDATE : NETDAM_FW_ACCESS_WRITE);
+    memory = ndfw_memory(fw, offset, packet->length, whole_elements ? NETDAM_FW_ACCESS_UPDATE : NETDAM_FW_ACCESS_WRITE);
     if (memory == NULL) {
         return NETDAM_STATUS_BAD_RANGE;
     }
@@ -301,8 +301,7 @@ static void confirm(struct ndfw *fw, const struct ndfw_packet *packet)
 
 static uint32_t answer_payload_max(const struct ndfw *fw, const struct ndfw_packet *packet)
 {
-    return netdam_payload_max(fw->config.mtu -
-                              (packet->from.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
+    return netdam_payload_max(fw->config.mtu - (packet->from.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
 }
 
 static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
@@ -315,8 +314,8 @@ static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
         refuse_at(fw, packet, NETDAM_STATUS_STALE, answer.generation, 0, 0);
         return;
     }
-    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode),
-                                &offset);
+    status =
+        ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode), &offset);
     if (status == NETDAM_STATUS_OK) {
         answer.memory = ndfw_memory(fw, offset, packet->length, NETDAM_FW_ACCESS_READ);
         status = answer.memory != NULL ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE;

@@ -8,18 +8,22 @@
  * results are valid when the write has returned. On refusal nothing has changed and the results are 0.
  */
 #define NETDAM_ADMIN_LIST(X)                                                                                           \
-    X(REGION_CREATE, 1, "base, length, permissions, key (0: draw one), tenant, queue pair + 1 that gets the immediates of "\
-      "WRITEs into it (0: none)", "index, key",                                                                        \
-      "make part of on-board memory accessible; base is a multiple of 8")                                              \
+    X(REGION_CREATE, 1,                                                                                                \
+      "base, length, permissions, key (0: draw one), tenant, queue pair + 1 that gets the immediates of "              \
+      "WRITEs into it (0: none)",                                                                                      \
+      "index, key", "make part of on-board memory accessible; base is a multiple of 8")                                \
     X(REGION_DESTROY, 2, "index", "", "end all access through a region; requests that use it fail from here on")       \
-    X(QUEUE_CREATE, 3, "SQ base, SQ log2, CQ base, CQ log2, RQ base, RQ log2 (0: no RQ), type | vector << 16, "        \
-      "first index", "queue pair, receive key (0: no RQ)",                                                             \
+    X(QUEUE_CREATE, 3,                                                                                                 \
+      "SQ base, SQ log2, CQ base, CQ log2, RQ base, RQ log2 (0: no RQ), type | vector << 16, "                         \
+      "first index",                                                                                                   \
+      "queue pair, receive key (0: no RQ)",                                                                            \
       "create a queue pair; the device writes the ring headers and draws the key that SENDs to it name")               \
     X(QUEUE_DESTROY, 4, "queue pair", "", "flush what is outstanding, then forget the pair")                           \
     X(QUEUE_QUERY, 5, "queue pair", "state, outstanding requests, SQ consumer, CQ producer",                           \
       "enum netdam_queue_state and indices")                                                                           \
-    X(PEER_OPEN, 6, "address, first 8 bytes or IPv4 as an integer; address, last 8 bytes; family (4 or 6) | port << 16",\
-      "peer", "create a requester context towards a node")                                                             \
+    X(PEER_OPEN, 6,                                                                                                    \
+      "address, first 8 bytes or IPv4 as an integer; address, last 8 bytes; family (4 or 6) | port << 16", "peer",     \
+      "create a requester context towards a node")                                                                     \
     X(PEER_CLOSE, 7, "peer", "", "flush what is outstanding towards it, then forget it")                               \
     X(NEIGHBOUR_SET, 8, "as PEER_OPEN without port, fourth argument: MAC, first byte in bits 47 to 40", "",            \
       "static link-layer address")                                                                                     \

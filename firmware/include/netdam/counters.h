@@ -14,7 +14,7 @@
     X(RX_PAYLOAD_CRC, "frames dropped because the payload CRC is wrong")                                               \
     X(RX_CHECKSUM, "frames dropped because an IP or UDP checksum is wrong")                                            \
     X(RX_OTHER, "frames that are not for the NetDAM port, ARP or ping, and that no RAW queue takes")                   \
-    X(ARP_REQUESTS, "ARP requests and IPv6 solicitations answered")                                                                        \
+    X(ARP_REQUESTS, "ARP requests and IPv6 solicitations answered")                                                    \
     X(PINGS, "ICMP echo requests answered")                                                                            \
     X(REQUESTS_EXECUTED, "requests executed for peers")                                                                \
     X(REQUESTS_REPEATED, "requests that had been executed or refused before, answered from memory")                    \

@@ -28,13 +28,13 @@ struct netdam_fw_config {
     uint64_t memory_bytes;   /* multiple of 4096 */
 
     uint8_t mac[6];
-    uint16_t udp_port;     /* (default) NETDAM_UDP_PORT */
-    uint8_t ipv4[4];       /* zeros: none */
+    uint16_t udp_port; /* (default) NETDAM_UDP_PORT */
+    uint8_t ipv4[4];   /* zeros: none */
     uint8_t ipv4_gateway[4];
-    uint8_t ipv6[16];      /* zeros: none */
-    uint8_t ipv4_prefix;   /* bits; (default) 24 */
+    uint8_t ipv6[16];       /* zeros: none */
+    uint8_t ipv4_prefix;    /* bits; (default) 24 */
     uint8_t no_payload_crc; /* 1: do not add a CRC to payloads */
-    uint16_t vectors;      /* interrupt vectors that exist */
+    uint16_t vectors;       /* interrupt vectors that exist */
 
     uint32_t mtu;          /* (default) 1500 */
     uint32_t queue_pairs;  /* (default) 16, at most NETDAM_QUEUE_PAIRS_MAX */
@@ -59,7 +59,7 @@ struct netdam_fw_config {
     uint64_t refusal_interval_ns;    /* one refusal per this time on average; (default) 10 us */
     uint32_t refusal_burst;          /* refusals at once; (default) 256 */
     uint32_t reserved;
-    uint64_t first_number;           /* first lane number of a new context; (default) 1 */
+    uint64_t first_number; /* first lane number of a new context; (default) 1 */
 };
 
 /* Why on-board memory is accessed. */
@@ -104,7 +104,8 @@ enum netdam_fw_trace { NETDAM_FW_TRACE_LIST(NETDAM_FW_TRACE_ENUM) NETDAM_FW_TRAC
  */
 struct netdam_fw_platform {
     void *opaque;
-    /* Room for one outgoing Ethernet frame of `bytes`, or NULL while the port is full. The next call is transmit_end. */
+    /* Room for one outgoing Ethernet frame of `bytes`, or NULL while the port is full. The next call is transmit_end.
+     */
     uint8_t *(*transmit_begin)(void *opaque, size_t bytes);
     void (*transmit_end)(void *opaque, size_t bytes);
     /* Every access to on-board memory passes here before it is made. May be NULL. */

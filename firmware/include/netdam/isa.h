@@ -6,15 +6,15 @@
 #include "netdam/types.h"
 
 /* What an opcode brings and needs. */
-#define NETDAM_OPF_MODIFIES 0x01u   /* changes the node's memory: uses a lane unless relaxed or unreliable */
-#define NETDAM_OPF_PAYLOAD  0x02u   /* the request carries `length` bytes of payload */
-#define NETDAM_OPF_RETURNS  0x04u   /* the answer carries `length` bytes of payload */
-#define NETDAM_OPF_ATOMIC   0x08u   /* one element of `type`; operands travel as payload, the old value returns */
-#define NETDAM_OPF_ALU      0x10u   /* names an ALU operation and an element type */
-#define NETDAM_OPF_CHAIN    0x20u   /* only as a segment of a chain */
-#define NETDAM_OPF_DEVICE   0x40u   /* only in a descriptor: the device turns it into other packets */
-#define NETDAM_OPF_MEMORY   0x80u   /* names a region by key */
-#define NETDAM_OPF_CONTROL  0x100u  /* between firmwares: a descriptor must not name it */
+#define NETDAM_OPF_MODIFIES 0x01u  /* changes the node's memory: uses a lane unless relaxed or unreliable */
+#define NETDAM_OPF_PAYLOAD  0x02u  /* the request carries `length` bytes of payload */
+#define NETDAM_OPF_RETURNS  0x04u  /* the answer carries `length` bytes of payload */
+#define NETDAM_OPF_ATOMIC   0x08u  /* one element of `type`; operands travel as payload, the old value returns */
+#define NETDAM_OPF_ALU      0x10u  /* names an ALU operation and an element type */
+#define NETDAM_OPF_CHAIN    0x20u  /* only as a segment of a chain */
+#define NETDAM_OPF_DEVICE   0x40u  /* only in a descriptor: the device turns it into other packets */
+#define NETDAM_OPF_MEMORY   0x80u  /* names a region by key */
+#define NETDAM_OPF_CONTROL  0x100u /* between firmwares: a descriptor must not name it */
 
 /* X(name, value, flags, text) */
 #define NETDAM_OP_LIST(X)                                                                                              \
@@ -22,7 +22,8 @@
     X(CONFIRM, 0x02, NETDAM_OPF_CONTROL, "raise the lane's floor; with generation 0, ask for the generation")          \
     X(READ, 0x10, NETDAM_OPF_MEMORY | NETDAM_OPF_RETURNS, "return memory")                                             \
     X(WRITE, 0x11, NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD, "store the payload")                  \
-    X(SEND, 0x12, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD, "store the payload where the next receive buffer of the queue pair says whose receive key it names")       \
+    X(SEND, 0x12, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD,                                                            \
+      "store the payload where the next receive buffer of the queue pair says whose receive key it names")             \
     X(REDUCE, 0x20, NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD | NETDAM_OPF_ALU,                     \
       "memory = memory op payload, element by element")                                                                \
     X(FETCH_ADD, 0x30, NETDAM_OPF_MEMORY | NETDAM_OPF_MODIFIES | NETDAM_OPF_ATOMIC, "add, return the old value")       \

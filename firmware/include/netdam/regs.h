@@ -100,7 +100,8 @@ enum netdam_register { NETDAM_REG_LIST(NETDAM_REG_ENUM) };
 /* STATUS */
 #define NETDAM_DEVICE_READY          0x1u /* firmware runs */
 #define NETDAM_DEVICE_LINK_UP        0x2u /* the port has a link */
-#define NETDAM_DEVICE_FIRMWARE_STALE 0x4u /* the image could not be loaded at the last reset; the one before it runs */
+#define NETDAM_DEVICE_FIRMWARE_STALE 0x4u /* the image could not be loaded at the last reset; the one before it runs   \
+                                           */
 
 /* CONTROL */
 #define NETDAM_CONTROL_RESET 0x1u /* flush everything outstanding, load the firmware image anew, forget all state */

@@ -23,9 +23,9 @@
  * `arm` that it sees.
  *
  * The device takes a descriptor only when a place in the CQ is free for its completion. Software should not post more
- * than the CQ has room for: a descriptor that waits for that is looked at again only after a millisecond. An index that claims more
- * entries than the ring has puts the queue pair into the error state: everything outstanding is flushed, nothing more is
- * taken, and QUEUE_QUERY tells.
+ * than the CQ has room for: a descriptor that waits for that is looked at again only after a millisecond. An index
+ * that claims more entries than the ring has puts the queue pair into the error state: everything outstanding is
+ * flushed, nothing more is taken, and QUEUE_QUERY tells.
  */
 struct netdam_ring {
     /* Line of the producer. */
@@ -54,7 +54,8 @@ enum netdam_ring_flag {
     X(RELAXED, 0x0002, "idempotent operation without far-end state: a late copy may be executed again")                \
     X(ORDERED, 0x0004, "sent after all earlier ORDERED descriptors towards this peer have completed")                  \
     X(UNRELIABLE, 0x0008, "sent once, completed when sent; may be lost, or executed more than once")                   \
-    X(IMMEDIATE, 0x0010, "WRITE, SEND: the target gets `immediate` with a receive completion, after all of the payload") \
+    X(IMMEDIATE, 0x0010,                                                                                               \
+      "WRITE, SEND: the target gets `immediate` with a receive completion, after all of the payload")                  \
     X(REPRODUCIBLE, 0x0020, "float sums in one fixed order")                                                           \
     X(LIST, 0x0040, "`local_address` is a gather list of `list_count` entries in on-board memory")
 
@@ -65,12 +66,12 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
 #define NETDAM_DESCRIPTOR_FLAGS_DEFINED 0x007fu
 
 /*
- * One request. Fields that the opcode does not use are 0. In an RQ, a receive buffer: user_data, length, local_region and
- * local_address (or a list); everything else is 0. A SEND takes one whole buffer, in the order of the ring, and is
- * refused as NOT_READY where there is none, or no room for the completion; a message longer than the buffer is refused as
- * BAD_LENGTH and takes none. A SEND is one packet: its length is at most
- * PAYLOAD_MAX, less 8 with an immediate, and less up to 24 over IPv6, whose header is longer. An immediate that comes with a WRITE
- * takes a buffer too and leaves it as it is.
+ * One request. Fields that the opcode does not use are 0. In an RQ, a receive buffer: user_data, length, local_region
+ * and local_address (or a list); everything else is 0. A SEND takes one whole buffer, in the order of the ring, and is
+ * refused as NOT_READY where there is none, or no room for the completion; a message longer than the buffer is refused
+ * as BAD_LENGTH and takes none. A SEND is one packet: its length is at most PAYLOAD_MAX, less 8 with an immediate, and
+ * less up to 24 over IPv6, whose header is longer. An immediate that comes with a WRITE takes a buffer too and leaves
+ * it as it is.
  */
 struct netdam_descriptor {
     uint8_t opcode;    /* enum netdam_op */
@@ -104,21 +105,21 @@ struct netdam_list_entry {
 #define NETDAM_LIST_MAX 4
 
 enum netdam_completion_flag {
-    NETDAM_COMPLETION_PARTIAL = 0x01,   /* not OK, but other packets of the request were applied: `length` bytes in all */
-    NETDAM_COMPLETION_RECEIVE = 0x02,   /* a receive descriptor was used */
+    NETDAM_COMPLETION_PARTIAL = 0x01, /* not OK, but other packets of the request were applied: `length` bytes in all */
+    NETDAM_COMPLETION_RECEIVE = 0x02, /* a receive descriptor was used */
     NETDAM_COMPLETION_IMMEDIATE = 0x04, /* `immediate` is valid */
 };
 
 struct netdam_completion {
     uint64_t user_data;
-    uint64_t result;     /* atomics: the old value, zero-extended; receive: the immediate as it came */
-    uint32_t length;     /* bytes applied or returned */
-    uint8_t status;      /* enum netdam_status */
-    uint8_t opcode;      /* of the descriptor; receive: of the request that came */
-    uint8_t flags;       /* enum netdam_completion_flag */
-    uint8_t hop;         /* index of the segment that answered */
+    uint64_t result; /* atomics: the old value, zero-extended; receive: the immediate as it came */
+    uint32_t length; /* bytes applied or returned */
+    uint8_t status;  /* enum netdam_status */
+    uint8_t opcode;  /* of the descriptor; receive: of the request that came */
+    uint8_t flags;   /* enum netdam_completion_flag */
+    uint8_t hop;     /* index of the segment that answered */
     uint32_t queue_pair;
-    uint32_t immediate;  /* receive: the low half of the immediate */
+    uint32_t immediate; /* receive: the low half of the immediate */
 };
 
 NETDAM_ASSERT_SIZE(struct netdam_ring, 128);

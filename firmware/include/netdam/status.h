@@ -18,7 +18,7 @@ enum netdam_status_class {
 #define NETDAM_STATUS_LIST(X)                                                                                          \
     X(OK, 0x00, SUCCESS, "applied exactly once, visible through the target's mapping")                                 \
     X(BAD_VERSION, 0x01, REFUSED, "the node does not speak this version of the wire format")                           \
-    X(BAD_OPCODE, 0x02, REFUSED, "opcode is not defined, or for descriptors only")                                                            \
+    X(BAD_OPCODE, 0x02, REFUSED, "opcode is not defined, or for descriptors only")                                     \
     X(BAD_OPERATION, 0x03, REFUSED, "ALU operation is not defined, or not for this opcode")                            \
     X(BAD_TYPE, 0x04, REFUSED, "data type is not defined, or not for this opcode and operation")                       \
     X(BAD_FLAGS, 0x05, REFUSED, "a flag is not defined, or not for this opcode")                                       \
@@ -30,7 +30,7 @@ enum netdam_status_class {
     X(NO_PERMISSION, 0x0b, REFUSED, "the region does not permit this access")                                          \
     X(UNSUPPORTED, 0x0c, REFUSED, "defined, but this firmware does not execute it")                                    \
     X(NOT_FORWARDED, 0x0d, REFUSED, "the next segment's node lies outside the configured prefixes")                    \
-    X(NOT_READY, 0x0e, REFUSED, "no receive buffer is posted, or no room for its completion")                                                     \
+    X(NOT_READY, 0x0e, REFUSED, "no receive buffer is posted, or no room for its completion")                          \
     X(COMPARE_FAILED, 0x0f, REFUSED, "a compare in the transaction or chain did not hold")                             \
     X(BAD_TENANT, 0x10, REFUSED, "tenant tag is missing, unknown or does not verify")                                  \
     X(STALE, 0x40, RETRY, "generation is not the lane's; the answer carries the one to use and an echo")               \
@@ -44,7 +44,8 @@ enum netdam_status_class {
     X(UNREACHABLE, 0x86, LOCAL, "no link-layer address could be found for the peer")                                   \
     X(TIMEOUT, 0xc0, UNCERTAIN, "no answer within the bounded retries")                                                \
     X(UNKNOWN, 0xc1, UNCERTAIN, "the node lost its lanes; the request may have been applied before that")              \
-    X(FLUSHED, 0xc2, UNCERTAIN, "device reset, queue pair or region destroyed, or peer closed while the request was under way")
+    X(FLUSHED, 0xc2, UNCERTAIN,                                                                                        \
+      "device reset, queue pair or region destroyed, or peer closed while the request was under way")
 
 #define NETDAM_STATUS_ENUM(name, value, class_, text) NETDAM_STATUS_##name = (value),
 enum netdam_status { NETDAM_STATUS_LIST(NETDAM_STATUS_ENUM) };

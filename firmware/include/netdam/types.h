@@ -75,8 +75,8 @@ static inline netdam_be32 netdam_be32_make(uint32_t v)
 
 static inline netdam_be48 netdam_be48_make(uint64_t v)
 {
-    netdam_be48 r = {
-        {(uint8_t)(v >> 40), (uint8_t)(v >> 32), (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v}};
+    netdam_be48 r = {{(uint8_t)(v >> 40), (uint8_t)(v >> 32), (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8),
+                      (uint8_t)v}};
     return r;
 }
 

@@ -9,9 +9,9 @@
  *   Ethernet | IPv4 or IPv6 | UDP | header 32 | extensions | body | payload | payload CRC
  *
  * extensions  in the order of their flags: IMMEDIATE 8 bytes, TENANT 32 bytes
- * body        REQUEST: segment_count segments, each 32, 40 or 56 bytes as node_form says; RESPONSE: one answer, 32 bytes
- * payload     payload_length bytes
- * payload CRC 4 bytes, if PAYLOAD_CRC is set and payload_length is not 0: CRC32C of the payload
+ * body        REQUEST: segment_count segments, each 32, 40 or 56 bytes as node_form says; RESPONSE: one answer, 32
+ * bytes payload     payload_length bytes payload CRC 4 bytes, if PAYLOAD_CRC is set and payload_length is not 0: CRC32C
+ * of the payload
  *
  * The UDP length names the end exactly: bytes missing or left over make the frame malformed.
  * header_crc is the CRC32C (Castagnoli, reflected, initial value and final exclusive-or 0xffffffff) of the first
@@ -26,18 +26,14 @@
  *   kind                                                               else dropped: RX_MALFORMED
  *   version                                    REQUEST: BAD_VERSION    RESPONSE: dropped: RX_MALFORMED
  *   flags defined, status 0                    REQUEST: BAD_FLAGS      RESPONSE: dropped: RX_MALFORMED (flags only)
- *   segment_count, segment_index, node_form    REQUEST: BAD_SEGMENTS   RESPONSE: segment_index and form are not looked at
- *   header_length and datagram length exact                            else dropped: RX_MALFORMED
- *   payload CRC                                                        else dropped: RX_PAYLOAD_CRC
- *   reserved bytes of the segment 0            BAD_SEGMENTS
- *   form executed by this firmware             UNSUPPORTED
- *   opcode, operation, type, their combination BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE
- *   flags that suit opcode and one another     BAD_FLAGS
- *   executed by this firmware                  UNSUPPORTED
- *   length against payload and type            BAD_LENGTH
- * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window
- * (dropped), STALE, below the floor (dropped), repeated, BUSY; then BAD_KEY, BAD_RANGE, NO_PERMISSION, MISALIGNED, which
- * consume the number and are remembered.
+ *   segment_count, segment_index, node_form    REQUEST: BAD_SEGMENTS   RESPONSE: segment_index and form are not looked
+ * at header_length and datagram length exact                            else dropped: RX_MALFORMED payload CRC else
+ * dropped: RX_PAYLOAD_CRC reserved bytes of the segment 0            BAD_SEGMENTS form executed by this firmware
+ * UNSUPPORTED opcode, operation, type, their combination BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE flags that suit
+ * opcode and one another     BAD_FLAGS executed by this firmware                  UNSUPPORTED length against payload
+ * and type            BAD_LENGTH These refusals depend on the packet alone and leave no trace. Then, for requests with
+ * a lane: beyond the window (dropped), STALE, below the floor (dropped), repeated, BUSY; then BAD_KEY, BAD_RANGE,
+ * NO_PERMISSION, MISALIGNED, which consume the number and are remembered.
  */
 #define NETDAM_WIRE_VERSION 1
 
@@ -69,7 +65,8 @@
     X(IMMEDIATE, 0x0002, REQUEST, "an immediate value for the target's completion follows the header")                 \
     X(TENANT, 0x0004, BOTH, "a tenant tag follows the header")                                                         \
     X(AGAIN, 0x0008, BOTH, "request: sent before; response: answered from memory, not executed again")                 \
-    X(RELAXED, 0x0010, BOTH, "idempotent operation without lane: a late copy may be executed again; response: to such")\
+    X(RELAXED, 0x0010, BOTH,                                                                                           \
+      "idempotent operation without lane: a late copy may be executed again; response: to such")                       \
     X(ORDERED, 0x0020, REQUEST, "sent after the answers to all earlier ordered requests")                              \
     X(UNRELIABLE, 0x0040, REQUEST, "no lane, no answer, no repetition")                                                \
     X(REPRODUCIBLE, 0x0080, REQUEST, "float sums in one fixed order")                                                  \
@@ -105,16 +102,16 @@ static inline unsigned netdam_flags_defined(unsigned kind)
 }
 
 struct netdam_wire_header {
-    uint8_t version;            /* NETDAM_WIRE_VERSION */
-    uint8_t kind;               /* enum netdam_kind */
-    netdam_be16 flags;          /* enum netdam_flag */
-    uint8_t segment_count;      /* REQUEST: 1 to NETDAM_SEGMENTS_MAX; RESPONSE: as in the request */
-    uint8_t segment_index;      /* REQUEST: the segment to execute now; RESPONSE: the one that answers */
-    uint8_t node_form;          /* enum netdam_node_form; RESPONSE: 0 */
-    uint8_t status;             /* REQUEST: 0; RESPONSE: enum netdam_status */
-    netdam_be64 context;        /* random id of the requester context; identity never is address or port */
-    netdam_be48 number;         /* modifying: lane number; CONFIRM: the floor; else: a number of its own sequence */
-    netdam_be16 distance;       /* lane number minus the requester's floor, below its window; RESPONSE: as in the request */
+    uint8_t version;       /* NETDAM_WIRE_VERSION */
+    uint8_t kind;          /* enum netdam_kind */
+    netdam_be16 flags;     /* enum netdam_flag */
+    uint8_t segment_count; /* REQUEST: 1 to NETDAM_SEGMENTS_MAX; RESPONSE: as in the request */
+    uint8_t segment_index; /* REQUEST: the segment to execute now; RESPONSE: the one that answers */
+    uint8_t node_form;     /* enum netdam_node_form; RESPONSE: 0 */
+    uint8_t status;        /* REQUEST: 0; RESPONSE: enum netdam_status */
+    netdam_be64 context;   /* random id of the requester context; identity never is address or port */
+    netdam_be48 number;    /* modifying: lane number; CONFIRM: the floor; else: a number of its own sequence */
+    netdam_be16 distance;  /* lane number minus the requester's floor, below its window; RESPONSE: as in the request */
     netdam_be16 payload_length; /* bytes */
     netdam_be16 header_length;  /* bytes of header, extensions and body */
     netdam_be32 header_crc;
@@ -156,7 +153,7 @@ struct netdam_wire_node_ipv6 {
 };
 
 struct netdam_wire_answer {
-    uint8_t opcode;         /* of the segment that answers */
+    uint8_t opcode; /* of the segment that answers */
     uint8_t operation;
     uint8_t type;
     uint8_t hop;            /* index of the segment that answers */

@@ -64,8 +64,7 @@ static void mistakes_that_are_posted_without_end_use_up_the_budget(void **state)
         assert_in_range(unit_counter(&b.u, NETDAM_COUNTER_DESCRIPTORS), i * 1000, i * 1100);
     }
     assert_true(descriptors_offered < ENOUGH);
-    assert_true(unit_counter(&b.u, NETDAM_COUNTER_COMPLETION_ERRORS) ==
-                unit_counter(&b.u, NETDAM_COUNTER_DESCRIPTORS));
+    assert_true(unit_counter(&b.u, NETDAM_COUNTER_COMPLETION_ERRORS) == unit_counter(&b.u, NETDAM_COUNTER_DESCRIPTORS));
     b.u.node.hooks.access = NULL;
     unit_stop(&b.u);
 }

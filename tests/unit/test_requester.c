@@ -439,6 +439,25 @@ static void a_local_region_that_goes_in_flight_ends_the_request(void **state)
     }
 }
 
+/* An ECHO changes nothing: that it cannot be repeated is a plain error. */
+static void an_echo_whose_region_goes_is_refused(void **state)
+{
+    static struct bench b;
+    struct netdam_descriptor d;
+    struct ndtest_packet p;
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    d = bench_descriptor(&b, NETDAM_OP_ECHO, 0, 16, 5);
+    bench_do(&b, &d);
+    unit_expect_sent(&b.u, &p);
+    assert_int_equal(ndtest_region_destroy(&b.u.node, b.region, b.u.now_ns), NETDAM_ADMIN_STATUS_OK);
+    unit_run_for(&b.u, 30 * UNIT_MS);
+    unit_expect_silence(&b.u);
+    unit_expect_completion(&b.queue, 5, NETDAM_STATUS_LOCAL_REGION);
+    unit_stop(&b.u);
+}
+
 static void a_write_whose_region_goes_is_still_ok_when_it_was_answered(void **state)
 {
     static struct bench b;
@@ -622,6 +641,7 @@ int main(void)
         cmocka_unit_test(answers_that_do_not_match_are_ignored),
         cmocka_unit_test(doubled_and_late_answers_do_not_touch_a_buffer_in_its_new_use),
         cmocka_unit_test(a_local_region_that_goes_in_flight_ends_the_request),
+        cmocka_unit_test(an_echo_whose_region_goes_is_refused),
         cmocka_unit_test(a_write_whose_region_goes_is_still_ok_when_it_was_answered),
         cmocka_unit_test(a_full_port_holds_back_and_loses_nothing),
         cmocka_unit_test(the_budget_bounds_one_call_of_run),

@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the firmware with one mutation at a time and runs the test programs until one notices.
+
+mutants.py OUT [FILE.c...]: OUT holds objects and programs of the firmware as it is; mutants get folders of their own
+there. Exit status 0 if every text was found once, the unchanged firmware passes, and at least 90% of the mutants were
+noticed: a failure, a crash, or a run far beyond the usual time.
+"""
+import collections
+import concurrent.futures
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+from mutations import ANSWERED, MUTATIONS
+
+GOAL = 90.0
+FLAGS = ["-std=c11", "-O1", "-w", "-ffreestanding", "-fbuiltin", "-fno-strict-aliasing", "-ffp-contract=off",
+         "-Ifirmware/include", "-Ifirmware"]
+PROPERTY_ARGUMENTS = ["--seed", "1", "--packets", "200000"]
+# Who is likely to notice, before all others.
+LIKELY = {
+    "requester.c": ["requester", "peer", "delivery", "frame"],
+    "peer.c": ["peer", "requester", "delivery"],
+    "responder.c": ["responder", "receive", "delivery"],
+    "lane.c": ["lane", "responder"],
+    "memory.c": ["memory", "responder"],
+    "frame.c": ["frame", "delivery", "responder"],
+    "queue.c": ["queue", "flush", "receive", "delivery", "requester"],
+    "buffer.c": ["delivery", "receive", "queue"],
+    "admin.c": ["registers", "queue", "receive"],
+}
+
+
+class Bench:
+    def __init__(self, out):
+        self.out = out
+        self.compiler = shlex.split(os.environ.get("CC", "gcc"))
+        self.units = sorted(p.stem[5:] for p in pathlib.Path("tests/unit").glob("test_*.c"))
+        self.usual_s = {}
+
+    def names(self, file):
+        likely = LIKELY[file]
+        return likely + [u for u in self.units if u not in likely] + ["golden", "property"]
+
+    def link(self, name, folder, changed):
+        """One program with the changed module; it comes before the library, whose own is then not taken."""
+        tests = self.out / "tests"
+        program = folder / name
+        if name == "property":
+            objects, libraries = sorted((tests / "property").glob("*.o")), []
+        elif name == "golden":
+            objects, libraries = [tests / "golden/golden_test.o"], ["-lcmocka"]
+        else:
+            objects = [tests / ("unit/test_%s.o" % name), tests / "unit/unit.o", tests / "unit/reference.o"]
+            libraries = ["-lcmocka", "-lm"]
+        subprocess.run(self.compiler + [str(o) for o in [*objects, changed, tests / "lib/libndtest.a",
+                                                         self.out / "firmware/libndfw.a"]]
+                       + ["-o", str(program), *libraries], check=True)
+        return program
+
+    def passes(self, name, program, limit_s):
+        arguments = PROPERTY_ARGUMENTS if name == "property" else []
+        try:
+            run = subprocess.run([str(program), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 timeout=limit_s, check=False)
+        except subprocess.TimeoutExpired:
+            return "time"
+        return None if run.returncode == 0 else "signal" if run.returncode < 0 else "failure"
+
+    def prepare(self):
+        """The golden test's object, which the ordinary build does not keep; then the firmware as it is. False if a test fails."""
+        subprocess.run(self.compiler + ["-std=c11", "-O1", "-w", "-Ifirmware/include", "-Itests/golden", "-c",
+                                        "tests/golden/golden_test.c", "-o", str(self.out / "tests/golden/golden_test.o")],
+                       check=True)
+        good = True
+        for name in self.names("lane.c"):
+            program = self.out / {"golden": "tests/golden/golden_test", "property": "tests/property/property"}.get(
+                name, "tests/unit/test_" + name)
+            start = time.monotonic()
+            seen = self.passes(name, program, 600)
+            self.usual_s[name] = time.monotonic() - start
+            if seen is not None:
+                print("%s: %s without any mutation" % (name, seen))
+                good = False
+        return good
+
+    def try_mutant(self, number, file, old, new):
+        """(program, what it saw) of the first that notices, or None."""
+        folder = self.out / ("%03d" % number)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        source, changed = folder / file, folder / (file[:-2] + ".o")
+        source.write_text(pathlib.Path("firmware", file).read_text().replace(old, new))
+        subprocess.run(self.compiler + FLAGS + ["-c", str(source), "-o", str(changed)], check=True)
+        seen_by = None
+        for name in self.names(file):
+            program = self.link(name, folder, changed)
+            seen = self.passes(name, program, 10 + 10 * self.usual_s[name])
+            program.unlink()
+            if seen is not None:
+                seen_by = name, seen
+                break
+        return seen_by
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    only = sys.argv[2:]
+    chosen = [(n, *m) for n, m in enumerate(MUTATIONS, 1) if not only or m[0] in only]
+    wrong = False
+    for number, file, old, new, what in list(chosen):
+        found = pathlib.Path("firmware", file).read_text().count(old)
+        if found != 1 or old == new:
+            print("%3d %s: text found %d times: %s" % (number, file, found, old))
+            chosen.remove((number, file, old, new, what))
+            wrong = True
+    for what in ANSWERED:
+        if what not in [m[3] for m in MUTATIONS]:
+            print("answered, but not in the list: %s" % what)
+            wrong = True
+    bench = Bench(out)
+    if not bench.prepare():
+        return 1
+    noticed, survivors = collections.Counter(), []
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = [pool.submit(bench.try_mutant, *m[:4]) for m in chosen]
+        for (number, file, _, _, what), result in zip(chosen, results):
+            seen = result.result()
+            noticed[seen is not None] += 1
+            if seen is None:
+                survivors.append((number, file, what))
+            print("%3d %-12s %-9s %s" % (number, file, "survived" if seen is None else "killed", what)
+                  + ("" if seen is None else " (%s: %s)" % seen), flush=True)
+    share = 100.0 * noticed[True] / len(chosen) if chosen else 0.0
+    print("\n%d mutants, %d killed: %.1f%%" % (len(chosen), noticed[True], share))
+    for number, file, what in survivors:
+        print("survivor %d, %s: %s\n    %s" % (number, file, what, ANSWERED.get(what, "not answered")))
+    return wrong or share < GOAL
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -28,15 +28,11 @@ static bool netdam_config_unicast(const char *text, uint8_t address[4])
     return inet_pton(AF_INET, text, address) == 1 && address[0] != 0 && address[0] < 224;
 }
 
-static bool netdam_config_addresses(NetdamState *s, Error **errp)
+static bool netdam_config_ipv4(NetdamState *s, Error **errp)
 {
     g_auto(GStrv) part = NULL;
     unsigned prefix = 24;
 
-    if (!s->ip) {
-        error_setg(errp, "netdam: ip=ADDRESS/PREFIX is required");
-        return false;
-    }
     part = g_strsplit(s->ip, "/", 2);
     if (!part[0] || !netdam_config_unicast(part[0], s->config.ipv4) ||
         (part[1] && (qemu_strtoui(part[1], NULL, 10, &prefix) != 0 || prefix < 1 || prefix > 32))) {
@@ -44,6 +40,33 @@ static bool netdam_config_addresses(NetdamState *s, Error **errp)
         return false;
     }
     s->config.ipv4_prefix = prefix;
+    return true;
+}
+
+static bool netdam_config_ipv6(NetdamState *s, Error **errp)
+{
+    static const uint8_t none[16];
+    g_auto(GStrv) part = g_strsplit(s->ip6, "/", 2);
+    unsigned prefix = 64;
+
+    if (!part[0] || inet_pton(AF_INET6, part[0], s->config.ipv6) != 1 || s->config.ipv6[0] == 0xff ||
+        memcmp(s->config.ipv6, none, sizeof(none)) == 0 ||
+        (part[1] && (qemu_strtoui(part[1], NULL, 10, &prefix) != 0 || prefix < 1 || prefix > 128))) {
+        error_setg(errp, "netdam: ip6 '%s' is not an IPv6 address with a prefix, such as fd00::1/64", s->ip6);
+        return false;
+    }
+    return true;
+}
+
+static bool netdam_config_addresses(NetdamState *s, Error **errp)
+{
+    if (!s->ip && !s->ip6) {
+        error_setg(errp, "netdam: ip=ADDRESS/PREFIX or ip6=ADDRESS/PREFIX is required");
+        return false;
+    }
+    if ((s->ip && !netdam_config_ipv4(s, errp)) || (s->ip6 && !netdam_config_ipv6(s, errp))) {
+        return false;
+    }
     if (s->gateway && !netdam_config_unicast(s->gateway, s->config.ipv4_gateway)) {
         error_setg(errp, "netdam: gateway '%s' is not an IPv4 address", s->gateway);
         return false;
@@ -89,13 +112,26 @@ static bool netdam_config_memory(NetdamState *s, Error **errp)
         return false;
     }
     /*
-     * The firmware stores into this memory directly. Nothing tracks these stores as dirty, and translated guest code in
-     * it is not invalidated: the device is unmigratable, and on-board memory is for data. Whoever changes the first
-     * gives the firmware a memory_access callback.
+     * The firmware stores into this memory directly. Migration is told (netdam_migrate_touched); translated guest code
+     * in it is not invalidated: on-board memory is for data.
      */
     s->config.memory = memory_region_get_ram_ptr(memory);
     s->config.memory_bytes = bytes;
     return true;
+}
+
+/*
+ * For somebody who stops the firmware at a breakpoint while the guest's clock goes on: nothing is given up, and nothing
+ * is sent again, for as long as one works. A frame that is really lost is then repaired by nothing but later answers.
+ */
+static void netdam_config_timeouts_off(struct netdam_fw_config *config)
+{
+    const uint64_t day = 24ull * 3600 * NANOSECONDS_PER_SECOND;
+
+    config->rto_initial_ns = day;
+    config->rto_min_ns = day;
+    config->rto_max_ns = day;
+    config->lane_give_up_ns = 30 * day;
 }
 
 bool netdam_config_fill(NetdamState *s, Error **errp)
@@ -108,6 +144,8 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
         .queue_pairs = s->queue_pairs,
         .regions = s->regions,
         .peers = s->peers,
+        .lanes = s->lanes,
+        .lane_windows = s->lane_windows,
         .cpu_features = netdam_config_cpu_features(),
     };
 
@@ -127,5 +165,8 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
         error_setg(errp, "netdam: vectors must be from 0 to %d", NETDAM_VECTORS_MAX);
         return false;
     }
-    return netdam_config_memory(s, errp) && netdam_config_addresses(s, errp);
+    if (!s->timeouts) {
+        netdam_config_timeouts_off(&s->config);
+    }
+    return netdam_config_memory(s, errp) && netdam_config_addresses(s, errp) && netdam_neighbour_fill(s, errp);
 }

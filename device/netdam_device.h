@@ -26,6 +26,17 @@ typedef struct NetdamImage {
     int fd;       /* the copy that is mapped */
 } NetdamImage;
 
+typedef struct NetdamNeighbour NetdamNeighbour;
+
+/* Registers that have to be the same at both ends of a migration. */
+#define NETDAM_MIGRATE_IDENTITY 14
+
+/* What goes over in a migration and is nothing else's state. */
+typedef struct NetdamMigrate {
+    uint64_t identity[NETDAM_MIGRATE_IDENTITY];
+    uint64_t arguments[NETDAM_ADMIN_ARGS];
+} NetdamMigrate;
+
 /* Frames that the firmware has emitted and the netdev has not taken yet. */
 #define NETDAM_TX_SLOTS 128
 
@@ -54,22 +65,32 @@ struct NetdamState {
     HostMemoryBackend *memdev;
     char *firmware;
     char *ip;
+    char *ip6;
     char *gateway;
+    char *neighbours;
     NICConf nic_conf;
     uint16_t port;
     uint32_t mtu;
     uint32_t queue_pairs;
     uint32_t regions;
     uint32_t peers;
+    uint32_t lanes;
+    uint32_t lane_windows;
     uint32_t vectors;
     bool payload_crc;
+    bool scrub_on_reset;
+    bool timeouts;
 
     MemoryRegion registers;
     NetdamImage image;
     bool firmware_stale; /* the last reset could not load the image; the one before it runs */
     bool fault_reported; /* an error of the firmware has been printed */
+    bool in_use;         /* the guest has written a command since the last reset */
     struct netdam_fw_config config;
     struct netdam_fw_platform platform;
+    NetdamNeighbour *neighbour_list;
+    unsigned neighbour_count;
+    NetdamMigrate migrate;
 
     /* netdam_run.c */
     QEMUBH *run_bh;
@@ -92,6 +113,10 @@ static inline const char *netdam_name(NetdamState *s)
 {
     return DEVICE(s)->id ?: TYPE_NETDAM;
 }
+
+/* netdam_pci.c */
+/* Starts the firmware, or starts it again, with everything forgotten. */
+bool netdam_start(NetdamState *s, Error **errp);
 
 /* netdam_image.c: the firmware's file. `image` is written only on success; unload may be called for a zeroed one. */
 bool netdam_image_load(NetdamImage *image, const char *path, const struct netdam_fw_config *config, const char *name,
@@ -129,11 +154,23 @@ bool netdam_irq_init(NetdamState *s, Error **errp);
 void netdam_irq_exit(NetdamState *s);
 /* Puts the device's own function in front of QEMU's: after PCIDevice's realize, which sets that one last. */
 void netdam_irq_hook(NetdamState *s);
+/* Remembers that the last vector, which is for events, wants to be raised. May be called from within the firmware. */
+void netdam_irq_event(NetdamState *s);
 /* Remembers that the vector wants to be raised. May be called from within the firmware. */
 void netdam_irq_set(NetdamState *s, unsigned vector);
 /* Raises what is remembered, soon, from the main loop. */
 void netdam_irq_schedule(NetdamState *s);
 void netdam_irq_clear(NetdamState *s);
+
+/* netdam_migrate.c */
+extern const struct VMStateDescription netdam_vmstate;
+/* On-board memory is about to be stored into. */
+void netdam_migrate_touched(NetdamState *s, uint64_t offset, uint64_t bytes);
+
+/* netdam_neighbour.c: static link-layer addresses. */
+bool netdam_neighbour_fill(NetdamState *s, Error **errp);
+/* Tells the firmware, which has just been started. */
+bool netdam_neighbour_apply(NetdamState *s, Error **errp);
 
 /* netdam_config.c: properties to firmware configuration. */
 bool netdam_config_fill(NetdamState *s, Error **errp);

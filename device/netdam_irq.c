@@ -62,6 +62,14 @@ static void netdam_irq_bh(void *opaque)
     }
 }
 
+void netdam_irq_event(NetdamState *s)
+{
+    if (s->vectors > 0) {
+        trace_netdam_irq_event(netdam_name(s), s->vectors - 1);
+        netdam_irq_set(s, s->vectors - 1);
+    }
+}
+
 void netdam_irq_set(NetdamState *s, unsigned vector)
 {
     if (vector >= s->vectors) {

@@ -12,11 +12,16 @@
 /* Where the PCI Express capability stands in configuration space: the first free byte. */
 #define NETDAM_PCIE_CAP 0x40
 
-static void netdam_start(NetdamState *s)
+bool netdam_start(NetdamState *s, Error **errp)
 {
+    bool good;
+
+    s->in_use = false;
     s->image.ops->start(s->image.state, &s->config, &s->platform, netdam_run_now(s));
+    good = netdam_neighbour_apply(s, errp);
     netdam_run_settle(s);
     netdam_run_schedule(s);
+    return good;
 }
 
 /*
@@ -25,11 +30,16 @@ static void netdam_start(NetdamState *s)
  */
 static void netdam_restart(NetdamState *s)
 {
+    bool was_stale = s->firmware_stale;
     NetdamImage loaded;
     Error *error = NULL;
 
     s->image.ops->stop(s->image.state, netdam_run_now(s));
     netdam_port_discard(s);
+    if (s->scrub_on_reset) {
+        netdam_migrate_touched(s, 0, s->config.memory_bytes);
+        memset(s->config.memory, 0, s->config.memory_bytes);
+    }
 
     if (netdam_image_load(&loaded, s->firmware, &s->config, netdam_name(s), &error)) {
         netdam_image_unload(&s->image);
@@ -45,7 +55,13 @@ static void netdam_restart(NetdamState *s)
         s->firmware_stale = true;
     }
     trace_netdam_reset(netdam_name(s), s->firmware_stale);
-    netdam_start(s);
+    if (s->firmware_stale != was_stale) {
+        netdam_irq_event(s);
+    }
+    error = NULL;
+    if (!netdam_start(s, &error)) {
+        warn_report_err(error);
+    }
 }
 
 static uint64_t netdam_registers_read(void *opaque, hwaddr offset, unsigned bytes)
@@ -63,6 +79,7 @@ static void netdam_registers_write(void *opaque, hwaddr offset, uint64_t value, 
     unsigned action;
 
     trace_netdam_register_write(netdam_name(s), offset, bytes, value);
+    s->in_use |= offset == NETDAM_REG_ADMIN_COMMAND;
     action = s->image.ops->register_write(s->image.state, offset, bytes, value, netdam_run_now(s));
     if (action & NETDAM_FW_ACTION_RESET) {
         netdam_restart(s);
@@ -96,6 +113,21 @@ static void netdam_reset(DeviceState *dev)
 
     netdam_restart(s);
     netdam_irq_clear(s);
+}
+
+static void netdam_exit(PCIDevice *pci)
+{
+    NetdamState *s = NETDAM(pci);
+    MemoryRegion *memory = host_memory_backend_get_memory(s->memdev);
+
+    s->image.ops->stop(s->image.state, netdam_run_now(s));
+    netdam_port_exit(s);
+    netdam_run_exit(s);
+    netdam_irq_exit(s);
+    netdam_image_unload(&s->image);
+    pcie_cap_exit(pci);
+    vmstate_unregister_ram(memory, DEVICE(s));
+    host_memory_backend_set_mapped(s->memdev, false);
 }
 
 static void netdam_realize(PCIDevice *pci, Error **errp)
@@ -132,22 +164,9 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
     netdam_platform_init(s);
     netdam_run_init(s);
     netdam_port_init(s);
-    netdam_start(s);
-}
-
-static void netdam_exit(PCIDevice *pci)
-{
-    NetdamState *s = NETDAM(pci);
-    MemoryRegion *memory = host_memory_backend_get_memory(s->memdev);
-
-    s->image.ops->stop(s->image.state, netdam_run_now(s));
-    netdam_port_exit(s);
-    netdam_run_exit(s);
-    netdam_irq_exit(s);
-    netdam_image_unload(&s->image);
-    pcie_cap_exit(pci);
-    vmstate_unregister_ram(memory, DEVICE(s));
-    host_memory_backend_set_mapped(s->memdev, false);
+    if (!netdam_start(s, errp)) {
+        netdam_exit(pci);
+    }
 }
 
 /* The class's own realize runs inside PCIDevice's, which sets the function that netdam_irq_hook replaces afterwards. */
@@ -219,14 +238,20 @@ static NETDAM_PROPERTIES netdam_properties[] = {
     DEFINE_PROP_LINK("memdev", NetdamState, memdev, TYPE_MEMORY_BACKEND, HostMemoryBackend *),
     DEFINE_PROP_STRING("firmware", NetdamState, firmware),
     DEFINE_PROP_STRING("ip", NetdamState, ip),
+    DEFINE_PROP_STRING("ip6", NetdamState, ip6),
     DEFINE_PROP_STRING("gateway", NetdamState, gateway),
+    DEFINE_PROP_STRING("neighbours", NetdamState, neighbours),
     DEFINE_PROP_UINT16("port", NetdamState, port, NETDAM_UDP_PORT),
     DEFINE_PROP_UINT32("mtu", NetdamState, mtu, NETDAM_MTU_MIN),
     DEFINE_PROP_UINT32("queue-pairs", NetdamState, queue_pairs, 16),
     DEFINE_PROP_UINT32("regions", NetdamState, regions, 0),
     DEFINE_PROP_UINT32("peers", NetdamState, peers, 0),
+    DEFINE_PROP_UINT32("lanes", NetdamState, lanes, 0),
+    DEFINE_PROP_UINT32("lane-windows", NetdamState, lane_windows, 0),
     DEFINE_PROP_UINT32("vectors", NetdamState, vectors, 17),
     DEFINE_PROP_BOOL("payload-crc", NetdamState, payload_crc, true),
+    DEFINE_PROP_BOOL("scrub-on-reset", NetdamState, scrub_on_reset, false),
+    DEFINE_PROP_BOOL("x-timeouts", NetdamState, timeouts, true),
     DEFINE_NIC_PROPERTIES(NetdamState, nic_conf),
     NETDAM_PROPERTIES_END};
 
@@ -237,21 +262,22 @@ static const struct {
     {"memdev", "memory backend that becomes the on-board memory, BAR2; a power of two, at least 4096 bytes"},
     {"firmware", "path of the firmware image; loaded anew at each reset"},
     {"ip", "own IPv4 address and prefix, such as 10.0.0.1/24"},
+    {"ip6", "own IPv6 address and prefix, such as fd00::1/64"},
     {"gateway", "IPv4 address of the router to other networks"},
+    {"neighbours", "static link-layer addresses: ADDRESS=MAC;ADDRESS=MAC"},
     {"port", "own UDP port"},
     {"mtu", "largest IP packet in bytes, 1500 to 9000"},
     {"queue-pairs", "queue pairs that can exist at once, 1 to 64"},
     {"regions", "memory regions that can exist at once (0: the firmware's choice)"},
     {"peers", "peers that can be open at once (0: the firmware's choice)"},
+    {"lanes", "lanes of other requesters that are remembered (0: the firmware's choice)"},
+    {"lane-windows", "lanes that can have something unfinished at once (0: the firmware's choice)"},
     {"vectors", "MSI-X vectors (0: no interrupts); one per queue pair and one for events is enough"},
     {"payload-crc", "whether packets carry a CRC32C of their payload"},
+    {"scrub-on-reset", "whether a reset fills on-board memory with zeros"},
+    {"x-timeouts", "off: time-outs of hours, for people at a breakpoint"},
     {"mac", "own Ethernet address"},
     {"netdev", "the wire: id of a network backend"},
-};
-
-static const VMStateDescription netdam_vmstate = {
-    .name = TYPE_NETDAM,
-    .unmigratable = 1,
 };
 
 static void netdam_class_init(ObjectClass *klass, NetdamClassData *data)
@@ -279,10 +305,16 @@ static void netdam_class_init(ObjectClass *klass, NetdamClassData *data)
     netdam_add_read_only(klass);
 }
 
+static void netdam_finalize(Object *obj)
+{
+    g_free(NETDAM(obj)->neighbour_list);
+}
+
 static const TypeInfo netdam_type = {
     .name = TYPE_NETDAM,
     .parent = TYPE_PCI_DEVICE,
     .instance_size = sizeof(NetdamState),
+    .instance_finalize = netdam_finalize,
     .class_init = netdam_class_init,
     .interfaces = (InterfaceInfo[]){{INTERFACE_PCIE_DEVICE}, {}},
 };

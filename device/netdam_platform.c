@@ -17,6 +17,13 @@ static void netdam_platform_transmit_end(void *opaque, size_t bytes)
     netdam_port_transmit_end(opaque, bytes);
 }
 
+static void netdam_platform_memory_access(void *opaque, uint64_t offset, uint64_t bytes, enum netdam_fw_access access)
+{
+    if (access != NETDAM_FW_ACCESS_READ) {
+        netdam_migrate_touched(opaque, offset, bytes);
+    }
+}
+
 static void netdam_platform_interrupt(void *opaque, unsigned vector)
 {
     netdam_irq_set(opaque, vector);
@@ -87,6 +94,8 @@ static void netdam_platform_trace(void *opaque, enum netdam_fw_trace event, uint
         break;
     case NETDAM_FW_TRACE_ERR_RING:
         trace_netdam_fw_err_ring(id, a, b, c);
+        /* The queue pair is in state ERROR, which the interface tells in no other way. */
+        netdam_irq_event(opaque);
         break;
     case NETDAM_FW_TRACE_ADMIN:
         trace_netdam_fw_admin(id, a, b, c);
@@ -123,6 +132,7 @@ void netdam_platform_init(NetdamState *s)
         .opaque = s,
         .transmit_begin = netdam_platform_transmit_begin,
         .transmit_end = netdam_platform_transmit_end,
+        .memory_access = netdam_platform_memory_access,
         .interrupt = netdam_platform_interrupt,
         .entropy = netdam_platform_entropy,
         .log = netdam_platform_log,

@@ -120,6 +120,8 @@ static void netdam_port_link_status_changed(NetClientState *nc)
     /* A netdev that goes away may never call back. */
     s->tx.waiting = false;
     netdam_port_flush(s);
+    netdam_irq_event(s);
+    netdam_irq_schedule(s);
     netdam_run_schedule(s);
 }
 

@@ -4,6 +4,7 @@
 # is skipped; one that was interrupted starts over (fetch, unpack, configure) or goes on (compile).
 #   build.sh            use the QEMU that is there, or fetch the revision that apt offers for this release
 #   build.sh --update   ask apt for the revision even if one is there
+#   build.sh 10         QEMU 10.0, which is Debian 13's, beside the other: build/qemu-10/qemu-system-x86_64
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/../..")
@@ -53,6 +54,11 @@ release() {
 choose_version() {
     local version
 
+    if [ "$link" = qemu-10 ]; then
+        version=$(apt-cache "${apt_options[@]}" showsrc --only-source qemu | awk '$1 == "Version:" { print $2; exit }')
+        echo "${version:?}"
+        return
+    fi
     version=$(apt-cache policy qemu-system-data 2>/dev/null | awk '$1 == "Candidate:" { print $2; exit }')
     if [ -z "$version" ] || [ "$version" = "(none)" ]; then
         fail "apt knows no qemu-system-data: run .ci/setup first"
@@ -63,6 +69,33 @@ choose_version() {
     echo "$version"
 }
 
+# The source of Debian 13, and for Debian 12 a meson that is new enough. apt gets lists of its own, so that what the
+# machine installs stays as it is; the archives' signatures are checked as always.
+other_release() {
+    local apt=$build/$link-apt suite component=main key=/usr/share/keyrings/debian-archive-keyring.gpg
+
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+    for suite in 'deb-src trixie' 'deb bookworm-backports'; do
+        printf 'Types: %s\nURIs: http://deb.debian.org/debian\nSuites: %s\nComponents: %s\nSigned-By: %s\n\n' \
+            "${suite% *}" "${suite#* }" "$component" "$key"
+    done >"$apt/netdam.sources"
+    apt_options=(-o "Dir::Etc::sourcelist=$apt/netdam.sources" -o Dir::Etc::sourceparts=-
+                 -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt" -o Acquire::Languages=none
+                 -o APT::Sandbox::User=root)
+    # It takes meson as a module of the python it is told of, and has no option for it.
+    mapfile -t configure_args < <(printf '%s\n' "${configure_args[@]}" | grep -v '^--meson=')
+    configure_args+=(--python=/usr/bin/python3)
+    if [ ! -d "$apt/meson" ]; then
+        echo "qemu: fetching apt's lists and meson for QEMU 10"
+        run 'apt-get update' apt-get "${apt_options[@]}" -q update
+        rm -rf "$apt/meson.part"
+        (cd "$apt/archives" && run 'apt-get download meson' apt-get "${apt_options[@]}" -q download meson/bookworm-backports)
+        run 'unpacking meson' dpkg -x "$(ls "$apt"/archives/meson_*.deb)" "$apt/meson.part"
+        mv "$apt/meson.part" "$apt/meson"
+    fi
+    export PYTHONPATH=$apt/meson/usr/lib/python3/dist-packages
+}
+
 # fetch_source VERSION: leaves $tree/src; the rename at the end says that it is whole.
 fetch_source() {
     local version=$1 dsc
@@ -71,8 +104,8 @@ fetch_source() {
     mkdir -p "$tree/download"
     echo "qemu: fetching the source of qemu $version"
     # apt verifies hashes against the signed index, of files that are there already too.
-    if ! (cd "$tree/download" &&
-          apt-get source -q --download-only --only-source -o APT::Sandbox::User=root "qemu=$version") >>"$log" 2>&1; then
+    if ! (cd "$tree/download" && apt-get source "${apt_options[@]}" -q --download-only --only-source \
+          -o APT::Sandbox::User=root "qemu=$version") >>"$log" 2>&1; then
         fail "apt-get source qemu=$version failed: $(grep -a '^E:' "$log" | tail -n 1) (no network? log: $log)"
     fi
     dsc=$(ls "$tree"/download/qemu_*.dsc)
@@ -110,22 +143,31 @@ compile() {
 unset MAKEFLAGS MFLAGS MAKELEVEL CC CXX CPP LD CFLAGS CXXFLAGS CPPFLAGS LDFLAGS O PYTHON PYTHONPATH PKG_CONFIG_PATH
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 
+link=qemu
+apt_options=()
 case ${1:-} in
 '' | --update) ;;
+10) link=qemu-10 ;;
 *)
-    echo "usage: build.sh [--update]" >&2
+    echo "usage: build.sh [--update | 10]" >&2
     exit 2
     ;;
 esac
 
 mkdir -p "$build"
-exec 9>"$build/qemu.lock"
+exec 9>"$build/$link.lock"
 flock 9
 
+log=$build/$link.log
+if [ "$link" = qemu-10 ]; then
+    : >"$log"
+    other_release
+fi
+
 tree=
-if [ "${1:-}" != --update ] && [ -e "$build/qemu/netdam-release" ] &&
-   [ "$(cat "$build/qemu/netdam-release")" = "$(release)" ]; then
-    tree=$(dirname "$(realpath "$build/qemu")")
+if [ "${1:-}" != --update ] && [ -e "$build/$link/netdam-release" ] &&
+   [ "$(cat "$build/$link/netdam-release")" = "$(release)" ]; then
+    tree=$(dirname "$(realpath "$build/$link")")
 fi
 if [ -z "$tree" ]; then
     version=$(choose_version)
@@ -143,7 +185,7 @@ compile
 if [ ! -f "$tree/out/netdam-release" ]; then
     release >"$tree/out/netdam-release"
 fi
-link=$(basename "$tree")/out
-if [ "$(readlink "$build/qemu" || true)" != "$link" ]; then
-    ln -sfn "$link" "$build/qemu"
+out=$(basename "$tree")/out
+if [ "$(readlink "$build/$link" || true)" != "$out" ]; then
+    ln -sfn "$out" "$build/$link"
 fi

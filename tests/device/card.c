@@ -32,7 +32,7 @@
 
 static uint32_t card_config_select(struct card *c, unsigned offset)
 {
-    machine_out(c->machine, CONFIG_ADDRESS, 4, 0x80000000u | c->devfn << 8 | (offset & 0xfcu));
+    machine_out(c->machine, CONFIG_ADDRESS, 4, 0x80000000u | c->bus << 16 | c->devfn << 8 | (offset & 0xfcu));
     return offset & 3u;
 }
 
@@ -84,6 +84,11 @@ void card_open(struct card *c, struct machine *m, unsigned n)
     if (c->devfn == 256) {
         fail_msg("no NetDAM function %u on bus 0", n);
     }
+    card_place(c, n);
+}
+
+void card_place(struct card *c, unsigned n)
+{
     c->memory = CARD_WINDOW(n) + CARD_WINDOW_MEMORY;
     c->registers = CARD_WINDOW(n) + CARD_WINDOW_REGS;
     c->msix = CARD_WINDOW(n) + CARD_WINDOW_MSIX;

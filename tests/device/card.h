@@ -10,10 +10,12 @@
 #include "netdam/regs.h"
 #include "netdam/ring.h"
 #include "netdam/status.h"
+#include "netdam/wire.h"
 
 struct card {
     struct machine *machine;
-    unsigned devfn; /* on bus 0 */
+    unsigned bus;
+    unsigned devfn;
     uint64_t registers;
     uint64_t memory;
     uint64_t msix;
@@ -27,6 +29,8 @@ struct card {
 
 /* Finds the n-th function of this kind, gives its BARs addresses and turns memory decoding on, bus mastering off. */
 void card_open(struct card *c, struct machine *m, unsigned n);
+/* The same for a function whose bus and place on it are in `c` already. */
+void card_place(struct card *c, unsigned n);
 /* Maps the file that is its memory backend. */
 void card_map(struct card *c, const char *path, size_t bytes);
 void card_close(struct card *c);

@@ -30,6 +30,7 @@ struct machine {
     char directory[64]; /* of its own, removed at the end */
     struct machine_stream qtest;
     struct machine_stream monitor;
+    unsigned patience_ms; /* of machine_run_to_end with a process that says nothing; 0: ten seconds */
 };
 
 /* What to add to the command line that every machine has: q35 without default devices. */
@@ -45,7 +46,9 @@ void machine_stop(struct machine *m);
 /* Whether the process still lives. */
 bool machine_is_alive(struct machine *m);
 
-/* Starts a machine that is expected to give up; returns its exit status (-1: it did not end by itself) and its stderr.
+/*
+ * Starts a machine that is expected to give up; returns its exit status (-1: it did not end by itself, -2: it ended by
+ * a signal) and its stderr.
  */
 int machine_run_to_end(struct machine *m, const char *const *arguments, char *output, size_t output_bytes);
 

@@ -3,7 +3,7 @@
 # meant. They need the QEMU of device/qemu/build.sh, and the images that it can load are those without sanitizers.
 
 DEVICE_TEST_DIR := $(O)/tests/device
-DEVICE_TESTS := errors interrupts port registers reset rings
+DEVICE_TESTS := errors hostile interrupts load migrate port registers reset rings settings trace
 DEVICE_OTHER_FIRMWARE := $(DEVICE_TEST_DIR)/other/firmware/netdam-fw.so
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry
 
@@ -28,8 +28,8 @@ $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so): $(DEVICE_TEST_DIR)/%.so: tests/
 	  -Ifirmware/include -Itests/device -o $@ $<
 
 $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%): $(DEVICE_TEST_DIR)/test_%: $(DEVICE_TEST_DIR)/test_%.o $(DEVICE_TEST_DIR)/machine.o \
-  $(DEVICE_TEST_DIR)/card.o $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so) | $(O)/firmware/netdam-fw.so
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -lcmocka
+  $(DEVICE_TEST_DIR)/card.o $(DEVICE_TEST_DIR)/side.o $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so) | $(O)/firmware/netdam-fw.so
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -lcmocka -pthread
 
 $(DEVICE_TEST_DIR)/test_reset: | $(DEVICE_OTHER_FIRMWARE)
 

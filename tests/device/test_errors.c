@@ -33,13 +33,31 @@ static const struct wrong wrongs[] = {
     {"memdev read-only", "memory-backend-file,id=m,size=64K,share=off,readonly=on,mem-path=@directory@/zeros",
      "memdev=m," GOOD "," IP, "is read-only"},
     {"memdev in use", MEM, "memdev=m," GOOD "," IP " -device netdam,memdev=m," GOOD "," IP, "is in use already"},
-    {"ip missing", MEM, "memdev=m," GOOD, "ip=ADDRESS/PREFIX is required"},
+    {"ip missing", MEM, "memdev=m," GOOD, "ip=ADDRESS/PREFIX or ip6=ADDRESS/PREFIX is required"},
     {"ip not an address", MEM, "memdev=m,ip=10.0.0/24," GOOD, "ip '10.0.0/24' is not an IPv4 address"},
     {"ip with a name", MEM, "memdev=m,ip=localhost," GOOD, "ip 'localhost' is not an IPv4 address"},
     {"ip prefix too long", MEM, "memdev=m,ip=10.0.0.1/33," GOOD, "ip '10.0.0.1/33' is not"},
     {"ip prefix 0", MEM, "memdev=m,ip=10.0.0.1/0," GOOD, "ip '10.0.0.1/0' is not"},
     {"ip prefix not a number", MEM, "memdev=m,ip=10.0.0.1/," GOOD, "ip '10.0.0.1/' is not"},
     {"ip multicast", MEM, "memdev=m,ip=224.0.0.1/24," GOOD, "ip '224.0.0.1/24' is not"},
+    {"ip6 not an address", MEM, "memdev=m,ip6=10.0.0.1," GOOD, "ip6 '10.0.0.1' is not an IPv6 address"},
+    {"ip6 prefix too long", MEM, "memdev=m,ip6=fd00::1/129," GOOD, "ip6 'fd00::1/129' is not"},
+    {"ip6 prefix not a number", MEM, "memdev=m,ip6=fd00::1/," GOOD, "ip6 'fd00::1/' is not"},
+    {"ip6 multicast", MEM, "memdev=m,ip6=ff02::1/64," GOOD, "ip6 'ff02::1/64' is not"},
+    {"ip6 none", MEM, "memdev=m,ip6=::/64," GOOD, "ip6 '::/64' is not"},
+    {"neighbour without MAC", MEM, "memdev=m,neighbours=10.0.0.2," IP "," GOOD, "'10.0.0.2' is not ADDRESS=MAC"},
+    {"neighbour with half a MAC", MEM, "memdev=m,neighbours='10.0.0.2=02:00:00'," IP "," GOOD, "is not ADDRESS=MAC"},
+    {"neighbour with more than a MAC", MEM, "memdev=m,neighbours=10.0.0.2=02:00:00:00:00:02:03," IP "," GOOD,
+     "is not ADDRESS=MAC"},
+    {"neighbour with a name", MEM, "memdev=m,neighbours=a=02:00:00:00:00:02," IP "," GOOD, "is not ADDRESS=MAC"},
+    {"neighbour that is nothing", MEM, "memdev=m,neighbours=10.0.0.2=02:00:00:00:00:02;," IP "," GOOD,
+     "'' is not ADDRESS=MAC"},
+    {"neighbour of a family that the card has not", MEM,
+     "memdev=m,neighbours=10.0.0.2=02:00:00:00:00:02;fd00::2=02:00:00:00:00:02," IP ",firmware=" NETDAM_TEST_FIRMWARE,
+     "the firmware refuses number 2 of"},
+    {"neighbour with the MAC of a group", MEM,
+     "memdev=m,neighbours=10.0.0.2=03:00:00:00:00:02," IP ",firmware=" NETDAM_TEST_FIRMWARE,
+     "the firmware refuses number 1 of"},
     {"gateway not an address", MEM, "memdev=m,gateway=router," IP "," GOOD, "gateway 'router' is not an IPv4 address"},
     {"port 0", MEM, "memdev=m,port=0," IP "," GOOD, "port must not be 0"},
     {"mac of a group", MEM, "memdev=m,mac=01:00:00:00:00:01," IP "," GOOD, "mac is a group address"},
@@ -157,8 +175,10 @@ static void one_line_says_why(void **state)
 static void help_describes_every_property(void **state)
 {
     static struct machine machine;
-    static const char *const names[] = {"memdev",      "firmware", "ip",      "gateway", "port", "mtu",   "queue-pairs",
-                                        "payload-crc", "vectors",  "regions", "peers",   "mac",  "netdev"};
+    static const char *const names[] = {
+        "memdev",      "firmware",       "ip",         "gateway", "port",        "mtu",    "queue-pairs",
+        "payload-crc", "vectors",        "regions",    "peers",   "mac",         "netdev", "ip6",
+        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",   "lane-windows"};
     char output[16384];
     size_t i;
 

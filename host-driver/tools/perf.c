@@ -97,7 +97,7 @@ static void print_help(const struct perf_test *test)
         }
         printf("  %-27s %s\n", text, option->text);
         if (option->letter == 'd') {
-            printf("%30spci, pci:ADDRESS; $NETDAM_DEVICE is used if this is absent\n", "");
+            printf("%30spci, pci:ADDRESS, broker:SOCKET; $NETDAM_DEVICE is used if this is absent\n", "");
         }
     }
     printf("\nBYTES and OFFSET take K, M and G. Exit status: 0 done, 1 failed, 2 wrong usage.\n");

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Wireshark dissector under tshark: golden packets, damaged ones, and real traffic over a wire that drops (TAP)."""
+"""The Wireshark dissector under tshark: golden packets, damaged ones, and real traffic over a wire that loses (TAP)."""
 
 import os
 import random
@@ -243,7 +243,7 @@ def traffic(directory, pcap):
         file.write(random.randbytes(20000))
     with Program(node_program, "--listen", "127.0.0.1:0") as node, \
             Program(os.path.join(ROOT, "tests", "hand", "udp_wire.py"), "--to", f"127.0.0.1:{node.ready['port']}",
-                    "--pcap", pcap, "--drop-request", "2", "--drop-response", "25") as wire:
+                    "--pcap", pcap, "--lose-request", "WRITE:1", "--lose-answer", "READ:3") as wire:
         to = ["--peer", f"127.0.0.1:{wire.ready['port']}", "--key", node.ready["key"]]
         codes = [subprocess.run([mem, *command], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False,
                                 timeout=120).returncode
@@ -258,7 +258,7 @@ def test_traffic(tshark, directory):
     pcap = os.path.join(directory, "traffic.pcap")
     codes, said = traffic(directory, pcap)
     check(codes == [0, 0, 0, 1], "a file is written, read and a cell changed; a wrong key is refused", [codes, said])
-    check(len(re.findall("dropped 1$", said, re.M)) == 2, "the wire has dropped one request and one answer", [said])
+    check(len(re.findall("lost 1$", said, re.M)) == 2, "the wire has lost one request and one answer", [said])
     shown = tshark.fields(pcap, ["frame.number", "netdam.kind", "netdam.status", "netdam.request_in", "netdam.response_in",
                                  "netdam.time", "netdam.repetition_of", "netdam.no_response", "netdam.header_crc.status",
                                  "_ws.col.Info"])

@@ -1,20 +1,25 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A wire between programs and a node on UDP: passes datagrams on, drops the ones it is told to, keeps a pcap.
+"""A wire between programs and a node on UDP: passes datagrams on, loses the ones it is told to, keeps a pcap.
 
-    tests/hand/udp_wire.py --listen 127.0.0.1:20037 --to 127.0.0.1:20036 --pcap wire.pcap --drop-request 3
+    tests/hand/udp_wire.py --listen 127.0.0.1:20037 --to 127.0.0.1:20036 --pcap wire.pcap --lose-request WRITE:2
 
-Programs then name 127.0.0.1:20037 as their peer. In the capture, a datagram stands where it entered the wire: one that
-was dropped is there too, since a capture at the sender would hold it; --capture-after leaves it out.
+Programs then name 127.0.0.1:20037 as their peer. The first request (answer) of that opcode and number vanishes, its
+repetitions pass. The capture is made before the place where it vanishes, --capture-after: behind it.
 """
 
 import argparse
+import os
 import selectors
 import signal
 import socket
 import struct
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "client"))
+sys.dont_write_bytecode = True
+import netdam_packet as nd  # noqa: E402
 
 DATAGRAM_BYTES = 65536
 IDLE_SECONDS = 0.2
@@ -44,17 +49,20 @@ class Pcap:
 class Direction:
     """Counts what passes in one direction and says what is to vanish."""
 
-    def __init__(self, drops):
-        self.drops = set(drops)
+    def __init__(self, losses):
+        self.losses = list(losses)
         self.count = 0
-        self.dropped = 0
+        self.lost = 0
 
-    def takes(self):
+    def takes(self, data):
         self.count += 1
-        if self.count in self.drops:
-            self.dropped += 1
-            return False
-        return True
+        # Of a packet without extensions: its opcode and number.
+        found = (data[nd.HEADER], int.from_bytes(data[16:22], "big")) if len(data) > nd.HEADER else None
+        if found not in self.losses:
+            return True
+        self.losses.remove(found)
+        self.lost += 1
+        return False
 
 
 def address(text):
@@ -62,8 +70,12 @@ def address(text):
     return host or "127.0.0.1", int(port)
 
 
-def numbers(text):
-    return [int(item) for item in text.split(",")]
+def packet(text):
+    name, _, number = text.partition(":")
+    opcode = getattr(nd, name, None)
+    if opcode not in nd.WIRE_OPS:
+        raise ValueError(name)
+    return opcode, int(number)
 
 
 class Wire:
@@ -74,8 +86,8 @@ class Wire:
         self.to = options.to
         self.after = options.capture_after
         self.pcap = Pcap(options.pcap) if options.pcap else None
-        self.requests = Direction(options.drop_request)
-        self.responses = Direction(options.drop_response)
+        self.requests = Direction(options.lose_request)
+        self.answers = Direction(options.lose_answer)
         self.backs = {}  # a program's address: the socket that speaks for it
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.front, selectors.EVENT_READ)
@@ -89,7 +101,7 @@ class Wire:
         return self.backs[program]
 
     def pass_on(self, direction, source, destination, data, send):
-        passes = direction.takes()
+        passes = direction.takes(data)
         if self.pcap and (passes or not self.after):
             self.pcap.add(source, destination, data)
         if passes:
@@ -107,7 +119,7 @@ class Wire:
             if key.data is None:
                 self.pass_on(self.requests, source, self.own, data, self.back_for(source).send)
             else:
-                self.pass_on(self.responses, self.own, key.data, data, lambda d, to=key.data: self.front.sendto(d, to))
+                self.pass_on(self.answers, self.own, key.data, data, lambda d, to=key.data: self.front.sendto(d, to))
 
 
 def main():
@@ -115,8 +127,10 @@ def main():
     parser.add_argument("--listen", type=address, default=("127.0.0.1", 0), help="what programs name as their peer")
     parser.add_argument("--to", type=address, required=True, help="the node")
     parser.add_argument("--pcap", help="file for what passes")
-    parser.add_argument("--drop-request", type=numbers, default=[], metavar="N,N", help="towards the node, from 1")
-    parser.add_argument("--drop-response", type=numbers, default=[], metavar="N,N", help="from the node, from 1")
+    parser.add_argument("--lose-request", type=packet, action="append", default=[], metavar="OPCODE:NUMBER",
+                        help="lose the first request like this; may be repeated")
+    parser.add_argument("--lose-answer", type=packet, action="append", default=[], metavar="OPCODE:NUMBER",
+                        help="lose the first answer like this; may be repeated")
     parser.add_argument("--capture-after", action="store_true", help="capture behind the place where datagrams vanish")
     wire = Wire(parser.parse_args())
     ended = []
@@ -125,8 +139,8 @@ def main():
     print(f"udp-wire ready port={wire.own[1]}", flush=True)
     while not ended:
         wire.turn()
-    for name, direction in (("requests", wire.requests), ("responses", wire.responses)):
-        print(f"{name} {direction.count} dropped {direction.dropped}")
+    for name, direction in (("requests", wire.requests), ("answers", wire.answers)):
+        print(f"{name} {direction.count} lost {direction.lost}")
     return 0
 
 

@@ -164,6 +164,7 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     packet->payload = header + covered;
     packet->header = header;
     packet->header_bytes = covered;
+    packet->immediate = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? get64(header + 32) : 0;
     body = header + 32 + ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? 8 : 0) + ((flags & NETDAM_FLAG_TENANT) != 0 ? 32 : 0);
     packet->opcode = body[0];
     packet->operation = body[1];

@@ -23,8 +23,9 @@ struct ndtest_packet {
     uint64_t key;     /* REQUEST */
     uint64_t address; /* REQUEST */
     uint64_t generation;
-    uint64_t echo;  /* RESPONSE */
-    uint64_t floor; /* RESPONSE */
+    uint64_t echo;      /* RESPONSE */
+    uint64_t floor;     /* RESPONSE */
+    uint64_t immediate; /* 0 without the extension */
     const uint8_t *payload;
     const uint8_t *header; /* struct netdam_wire_header */
     size_t header_bytes;   /* up to the payload: what header_crc covers */

@@ -306,13 +306,19 @@ enum netdam_admin_status ndtest_neighbour_set(struct ndtest_node *node, const st
     return ndtest_node_admin(node, NETDAM_ADMIN_NEIGHBOUR_SET, args, 4, NULL, now_ns);
 }
 
-enum netdam_admin_status ndtest_queue_create(struct ndtest_queue *queue, struct ndtest_node *node, uint64_t sq_base,
-                                             unsigned sq_log2, uint64_t cq_base, unsigned cq_log2, uint32_t first_index,
-                                             uint64_t now_ns)
+enum netdam_admin_status ndtest_queue_create_receiving(struct ndtest_queue *queue, struct ndtest_node *node,
+                                                       uint64_t sq_base, unsigned sq_log2, uint64_t cq_base,
+                                                       unsigned cq_log2, uint64_t rq_base, unsigned rq_log2,
+                                                       uint32_t first_index, uint64_t now_ns)
 {
-    uint64_t args[] = {
-        sq_base,    sq_log2, cq_base, cq_log2, 0, 0, NETDAM_QUEUE_NETDAM | (uint64_t)NETDAM_VECTOR_NONE << 16,
-        first_index};
+    uint64_t args[] = {sq_base,
+                       sq_log2,
+                       cq_base,
+                       cq_log2,
+                       rq_log2 != 0 ? rq_base : 0,
+                       rq_log2,
+                       NETDAM_QUEUE_NETDAM | (uint64_t)NETDAM_VECTOR_NONE << 16,
+                       first_index};
     uint64_t results[NETDAM_ADMIN_RESULTS];
     enum netdam_admin_status status = ndtest_node_admin(node, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results, now_ns);
 
@@ -320,14 +326,25 @@ enum netdam_admin_status ndtest_queue_create(struct ndtest_queue *queue, struct 
         .node = node,
         .sq_base = sq_base,
         .cq_base = cq_base,
+        .rq_base = rq_base,
+        .receive_key = results[1],
         .sq_log2 = sq_log2,
         .cq_log2 = cq_log2,
+        .rq_log2 = rq_log2,
         .id = (uint32_t)results[0],
         .produced = first_index,
         .consumed = first_index,
+        .receive_produced = first_index,
         .open = status == NETDAM_ADMIN_STATUS_OK,
     };
     return status;
+}
+
+enum netdam_admin_status ndtest_queue_create(struct ndtest_queue *queue, struct ndtest_node *node, uint64_t sq_base,
+                                             unsigned sq_log2, uint64_t cq_base, unsigned cq_log2, uint32_t first_index,
+                                             uint64_t now_ns)
+{
+    return ndtest_queue_create_receiving(queue, node, sq_base, sq_log2, cq_base, cq_log2, 0, 0, first_index, now_ns);
 }
 
 enum netdam_admin_status ndtest_queue_destroy(struct ndtest_queue *queue, uint64_t now_ns)
@@ -369,6 +386,27 @@ bool ndtest_queue_post(struct ndtest_queue *queue, const struct netdam_descripto
                                                    NETDAM_PAGE_DOORBELLS + queue->id * NETDAM_PAGE_BYTES, 4, 1, now_ns);
     }
     return true;
+}
+
+bool ndtest_queue_post_receive(struct ndtest_queue *queue, const struct netdam_descriptor *descriptor)
+{
+    uint32_t size = UINT32_C(1) << queue->rq_log2;
+    uint64_t at = queue->rq_base + sizeof(struct netdam_ring) + 64 * (uint64_t)(queue->receive_produced & (size - 1));
+
+    if (queue->rq_log2 == 0 || queue->receive_produced - ndtest_queue_received(queue) >= size) {
+        return false;
+    }
+    memcpy(queue->node->memory + at, descriptor, sizeof(*descriptor));
+    queue->receive_produced++;
+    /* Release: the device that sees the index sees the descriptor. No doorbell: a message looks by itself. */
+    __atomic_store_n(ring_word(queue, queue->rq_base, offsetof(struct netdam_ring, producer)), queue->receive_produced,
+                     __ATOMIC_RELEASE);
+    return true;
+}
+
+uint32_t ndtest_queue_received(const struct ndtest_queue *queue)
+{
+    return __atomic_load_n(ring_word(queue, queue->rq_base, offsetof(struct netdam_ring, consumer)), __ATOMIC_ACQUIRE);
 }
 
 uint32_t ndtest_queue_taken(const struct ndtest_queue *queue)

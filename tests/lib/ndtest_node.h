@@ -86,22 +86,31 @@ enum netdam_admin_status ndtest_peer_close(struct ndtest_node *node, uint32_t pe
 enum netdam_admin_status ndtest_neighbour_set(struct ndtest_node *node, const struct ndtest_node *other,
                                               unsigned family, uint64_t now_ns);
 
-/* Software's side of a queue pair without receive ring. */
+/* Software's side of a queue pair. */
 struct ndtest_queue {
     struct ndtest_node *node;
     uint64_t sq_base;
     uint64_t cq_base;
+    uint64_t rq_base;
+    uint64_t receive_key; /* 0: no receive ring */
     unsigned sq_log2;
     unsigned cq_log2;
+    unsigned rq_log2; /* 0: no receive ring */
     uint32_t id;
     uint32_t produced; /* SQ */
     uint32_t consumed; /* CQ */
+    uint32_t receive_produced;
     bool open;
 };
 
 enum netdam_admin_status ndtest_queue_create(struct ndtest_queue *queue, struct ndtest_node *node, uint64_t sq_base,
                                              unsigned sq_log2, uint64_t cq_base, unsigned cq_log2, uint32_t first_index,
                                              uint64_t now_ns);
+/* The same with a receive ring of 2^rq_log2 entries; rq_log2 0: none. */
+enum netdam_admin_status ndtest_queue_create_receiving(struct ndtest_queue *queue, struct ndtest_node *node,
+                                                       uint64_t sq_base, unsigned sq_log2, uint64_t cq_base,
+                                                       unsigned cq_log2, uint64_t rq_base, unsigned rq_log2,
+                                                       uint32_t first_index, uint64_t now_ns);
 enum netdam_admin_status ndtest_queue_destroy(struct ndtest_queue *queue, uint64_t now_ns);
 
 /*
@@ -110,6 +119,10 @@ enum netdam_admin_status ndtest_queue_destroy(struct ndtest_queue *queue, uint64
  */
 bool ndtest_queue_post(struct ndtest_queue *queue, const struct netdam_descriptor *descriptor, uint64_t now_ns,
                        unsigned *action);
+/* Stores a receive descriptor and the producer index. False if the ring is full or there is none. */
+bool ndtest_queue_post_receive(struct ndtest_queue *queue, const struct netdam_descriptor *descriptor);
+/* Receive descriptors that the device has used, as a free-running index. */
+uint32_t ndtest_queue_received(const struct ndtest_queue *queue);
 /* Descriptors that the device has taken, as a free-running index. */
 uint32_t ndtest_queue_taken(const struct ndtest_queue *queue);
 /* Takes the next completion. False if there is none. */

@@ -16,7 +16,7 @@ void table_fini(struct table *table)
     table->items = NULL;
 }
 
-static void *table_add(struct table *table, size_t item_bytes)
+void *table_add(struct table *table, size_t item_bytes)
 {
     if (table->used == table->room) {
         table->room = table->room == 0 ? 256 : 2 * table->room;
@@ -138,11 +138,32 @@ bool snapshot_explains(struct world *world, const struct op *op, const uint8_t *
     return true;
 }
 
-static bool refusal_has_cause(struct world *world, const struct op *op)
+static bool was_refused_with(struct world *world, const struct op *op, unsigned status)
+{
+    for (uint32_t i = op->first_piece; i != NONE; i = piece_at(world, i)->next) {
+        if (piece_at(world, i)->refused && piece_at(world, i)->refusal == status) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool refusal_has_cause(struct world *world, const struct op *op, unsigned status)
 {
     struct site *target = &world->sites[op->target];
     const struct region *region = region_by_key(target, op->d.remote_key);
 
+    if (status == NETDAM_STATUS_NOT_READY || status == NETDAM_STATUS_BAD_LENGTH) {
+        bool notifies = op->d.opcode == NETDAM_OP_SEND || (op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0;
+
+        /* receive.c has judged the answer; what a node tells itself is on no wire. */
+        if (notifies && (op->target == op->node || was_refused_with(world, op, status))) {
+            return true;
+        }
+    }
+    if (op->d.opcode == NETDAM_OP_SEND) {
+        return !op->remote_valid || op->any_status || receive_queue_by_key(target, op->d.remote_key) == NONE;
+    }
     return !op->remote_valid || op->any_status || region == NULL || region->changed_ns >= op->posted_ns;
 }
 
@@ -179,12 +200,15 @@ static void judge_ok(struct world *world, struct site *site, const struct op *op
     bool any;
 
     if (op->target == op->node) {
-        /* To itself: no frame shows it, witness.c judges. */
+        /* To itself: no frame shows it; witness.c judges, and the receiver of a message. */
+        if (!op->witness && op_modifies(op->d.opcode) && !op->delivered && !op_unreliable(op)) {
+            violation(world, 2, "node %u: a message to itself completed with OK and was not delivered", op->node);
+        }
     } else if (op_modifies(op->d.opcode)) {
         uint64_t bytes = applied_bytes(world, op, &twice, &any);
 
         world->tally->checks[2]++;
-        if (bytes != op->d.length || twice || !any) {
+        if (op_unreliable(op) ? bytes > op->d.length : bytes != op->d.length || twice || !any) {
             violation(world, 2, "node %u: opcode 0x%x of %u bytes completed with OK, %llu bytes were applied%s",
                       op->node, op->d.opcode, op->d.length, (unsigned long long)bytes, twice ? ", some twice" : "");
             return;
@@ -199,7 +223,7 @@ static void judge_ok(struct world *world, struct site *site, const struct op *op
         }
     } else if (op->d.opcode == NETDAM_OP_READ) {
         world->tally->checks[7]++;
-        if (!snapshot_explains(world, op, site->node.memory + op->local_offset, &missing)) {
+        if (!snapshot_explains(world, op, buffer_gather(world, site, &op->buffer, 0, op->d.length), &missing)) {
             violation(world, 7,
                       "node %u: READ of %u bytes at node %u completed with OK; bytes from %llu on were never "
                       "there between post and completion",
@@ -207,7 +231,8 @@ static void judge_ok(struct world *world, struct site *site, const struct op *op
         }
     } else if (op->d.opcode == NETDAM_OP_ECHO) {
         world->tally->checks[7]++;
-        if ((uint32_t)ndtest_hash(0, site->node.memory + op->local_offset, op->d.length) != op->echo_hash_low) {
+        if ((uint32_t)ndtest_hash(0, buffer_gather(world, site, &op->buffer, 0, op->d.length), op->d.length) !=
+            op->echo_hash_low) {
             violation(world, 7, "node %u: ECHO of %u bytes came back changed", op->node, op->d.length);
         }
     }
@@ -231,7 +256,13 @@ static void judge_partial(struct world *world, const struct op *op, const struct
 
     world->tally->checks[3]++;
     world->tally->partial += partial;
-    if (op_modifies(op->d.opcode) && (completion->length != bytes || partial != (bytes != 0))) {
+    if (!op_modifies(op->d.opcode) || op_unreliable(op)) {
+        return;
+    }
+    /* Of a RELAXED packet that was refused there, another copy may have been applied. */
+    if (op_laneless(op) && status_class(completion->status) == NETDAM_STATUS_CLASS_REFUSED
+            ? completion->length > bytes || partial != (completion->length != 0)
+            : completion->length != bytes || partial != (bytes != 0)) {
         violation(world, 3, "node %u: opcode 0x%x refused (status 0x%x) names %u bytes%s; %llu were applied", op->node,
                   op->d.opcode, completion->status, completion->length, partial ? ", partial" : "",
                   (unsigned long long)bytes);
@@ -240,7 +271,7 @@ static void judge_partial(struct world *world, const struct op *op, const struct
 
 static void judge_refusal(struct world *world, const struct op *op, const struct netdam_completion *completion)
 {
-    if (!refusal_has_cause(world, op)) {
+    if (!refusal_has_cause(world, op, completion->status)) {
         violation(world, 3, "node %u: opcode 0x%x to node %u was refused (status 0x%x) without a cause", op->node,
                   op->d.opcode, op->target, completion->status);
     }
@@ -271,7 +302,7 @@ static void judge_uncertain(struct world *world, const struct op *op, const stru
 
     world->tally->checks[3]++;
     if (twice || completion->length > bytes) {
-        if (op_modifies(op->d.opcode)) {
+        if (op_modifies(op->d.opcode) && !op_unreliable(op)) {
             violation(world, 3, "node %u: opcode 0x%x ended with status 0x%x and %u bytes; %llu were applied%s",
                       op->node, op->d.opcode, completion->status, completion->length, (unsigned long long)bytes,
                       twice ? ", some twice" : "");
@@ -353,17 +384,15 @@ void judge_completion(struct world *world, struct site *site, unsigned queue,
     if (op->witness) {
         witness_judge(world, op, (uint32_t)index);
     }
-    if (op->calm && completion->status != NETDAM_STATUS_OK && completion->status != NETDAM_STATUS_UNKNOWN) {
+    if (op->calm && completion->status != NETDAM_STATUS_OK && completion->status != NETDAM_STATUS_UNKNOWN &&
+        completion->status != NETDAM_STATUS_NOT_READY && completion->status != NETDAM_STATUS_BAD_LENGTH) {
         violation(world, 1, "node %u: opcode 0x%x to node %u ended with status 0x%x over a perfect wire",
                   site->node.index, op->d.opcode, op->target, completion->status);
     }
     op_forget(site, (uint32_t)index);
-    if (op->slot != NONE) {
-        /* New use: whatever still comes for the old one must not show. */
-        if (op_writes_local(op)) {
-            ndtest_random_fill(&world->random, site->node.memory + op->local_offset, op->d.length);
-        }
-        oracle_accept_memory(site, op->local_offset, op->d.length);
-        site->slot_op[op->slot] = NONE;
+    /* New use: whatever still comes for the old one must not show. */
+    if (op_writes_local(op)) {
+        buffer_fill(world, site, &op->buffer);
     }
+    buffer_release(site, &op->buffer);
 }

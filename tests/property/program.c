@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What software does in the property test: random requests, and everything that can be done to them meanwhile. */
+/* What software does in the property test: everything that can be done to requests meanwhile. */
 #include "world.h"
 
 #define LOCAL_BOTH  (NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE)
@@ -43,6 +43,8 @@ static void region_create(struct world *world, struct site *site, unsigned slot,
     struct region *region = &site->regions[slot];
     uint32_t permissions = NETDAM_PERMISSION_ALL;
     uint64_t old_key = region->key;
+    uint64_t args[6] = {0};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
     enum netdam_admin_status status;
 
     if (slot == WITNESS_REGION) {
@@ -66,11 +68,19 @@ static void region_create(struct world *world, struct site *site, unsigned slot,
     }
     keep_key |= slot == WITNESS_REGION;
     region->permissions = permissions;
-    status = ndtest_region_create(&site->node, region->base, region->length, permissions,
-                                  keep_key && old_key != 0 ? old_key
-                                  : chance(world, 50)      ? 0
-                                                           : draw(world, UINT64_MAX),
-                                  now(world), &region->index, &region->key);
+    region->queue = NONE;
+    if (slot < TARGET_REGIONS && chance(world, 70)) {
+        region->queue = (uint32_t)draw(world, SITE_QUEUES);
+        region->queue = site->queues[region->queue].open ? region->queue : NONE;
+    }
+    args[0] = region->base;
+    args[1] = region->length;
+    args[2] = permissions;
+    args[3] = keep_key && old_key != 0 ? old_key : chance(world, 50) ? 0 : draw(world, UINT64_MAX);
+    args[5] = region->queue != NONE ? site->queues[region->queue].id + 1 : 0;
+    status = ndtest_node_admin(&site->node, NETDAM_ADMIN_REGION_CREATE, args, 6, results, now(world));
+    region->index = (uint32_t)results[0];
+    region->key = results[1];
     if (status != NETDAM_ADMIN_STATUS_OK) {
         violation(world, 1, "node %u: REGION_CREATE says %d", site->node.index, (int)status);
         region->key = old_key;
@@ -91,12 +101,13 @@ static bool handle_waits(struct world *world, struct site *site, const struct re
     for (uint32_t i = 0; i < site->outstanding_count; i++) {
         const struct op *op = &world->ops[site->outstanding[i]];
 
-        if (op->state == OP_POSTED && ((region != NULL && op->slot != NONE && op->d.local_region == region->index) ||
-                                       (peer != NULL && op->d.peer == peer->handle))) {
+        if (op->state == OP_POSTED &&
+            ((region != NULL && op->buffer.slot != NONE && op->d.local_region == region->index) ||
+             (peer != NULL && op->d.peer == peer->handle))) {
             return true;
         }
     }
-    return false;
+    return region != NULL && receive_names(world, site, region);
 }
 
 static void region_destroy(struct world *world, struct site *site, unsigned slot)
@@ -144,13 +155,23 @@ static void queue_create(struct world *world, struct site *site, unsigned slot)
     uint64_t cq = sq + netdam_ring_bytes(SQ_LOG2_MAX, 64) + 64;
     unsigned sq_log2 = 1 + (unsigned)draw(world, SQ_LOG2_MAX);
     unsigned cq_log2 = 1 + (unsigned)draw(world, CQ_LOG2_MAX);
+    uint64_t rq = cq + netdam_ring_bytes(CQ_LOG2_MAX, 32) + 64;
+    unsigned rq_log2 = chance(world, 25) ? 0 : 1 + (unsigned)draw(world, RQ_LOG2_MAX);
     uint32_t first = chance(world, 70) ? 0xffffff00u + (uint32_t)draw(world, 256) : (uint32_t)draw(world, UINT32_MAX);
     enum netdam_admin_status status;
 
-    *queue = (struct ndtest_queue){
-        .node = &site->node, .sq_base = sq, .cq_base = cq, .sq_log2 = sq_log2, .cq_log2 = cq_log2, .open = true};
-    status = ndtest_queue_create(queue, &site->node, sq, sq_log2, cq, cq_log2, first, now(world));
-    site->seen_taken[slot] = first;
+    *queue = (struct ndtest_queue){.node = &site->node,
+                                   .sq_base = sq,
+                                   .cq_base = cq,
+                                   .rq_base = rq,
+                                   .sq_log2 = sq_log2,
+                                   .cq_log2 = cq_log2,
+                                   .rq_log2 = rq_log2,
+                                   .open = true};
+    status =
+        ndtest_queue_create_receiving(queue, &site->node, sq, sq_log2, cq, cq_log2, rq, rq_log2, first, now(world));
+    site->seen_taken[slot] = site->seen_received[slot] = site->seen_produced[slot] = first;
+    site->owed[slot] = 0;
     if (status != NETDAM_ADMIN_STATUS_OK) {
         violation(world, 1, "node %u: QUEUE_CREATE says %d", site->node.index, (int)status);
     }
@@ -164,6 +185,18 @@ static void queue_gone(struct world *world, struct site *site, unsigned slot)
     oracle_abandon(world, site, slot);
     oracle_accept_memory(site, queue->sq_base, netdam_ring_bytes(queue->sq_log2, 64));
     oracle_accept_memory(site, queue->cq_base, netdam_ring_bytes(queue->cq_log2, 32));
+    if (queue->rq_log2 != 0) {
+        oracle_accept_memory(site, queue->rq_base, netdam_ring_bytes(queue->rq_log2, 64));
+        any_status_for_key(world, queue->receive_key);
+    }
+    for (unsigned i = 0; i < TARGET_REGIONS; i++) {
+        /* It has nowhere to put immediates any more. */
+        if (site->regions[i].live && site->regions[i].queue == slot) {
+            site->regions[i].queue = NONE;
+            site->regions[i].changed_ns = now(world);
+            any_status_for_key(world, site->regions[i].key);
+        }
+    }
     queue->open = false;
 }
 
@@ -176,9 +209,11 @@ static void flush_is_due(struct world *world, struct site *site, unsigned queue)
             op->flush_due = true;
         }
     }
+    receive_flush_due(world, site, queue);
 }
 
-static void queue_destroy(struct world *world, struct site *site, unsigned slot)
+/* `broken`: its rings are not believed any more. */
+static void queue_destroy(struct world *world, struct site *site, unsigned slot, bool broken)
 {
     oracle_observe_taken(world, site);
     oracle_poll(world, site, UINT32_MAX);
@@ -187,6 +222,11 @@ static void queue_destroy(struct world *world, struct site *site, unsigned slot)
         violation(world, 1, "node %u: QUEUE_DESTROY failed", site->node.index);
     }
     oracle_observe_taken(world, site);
+    if (!broken && site->seen_received[slot] != site->queues[slot].receive_produced &&
+        ndtest_queue_ready(&site->queues[slot]) < 1u << site->queues[slot].cq_log2) {
+        violation(world, 1, "node %u queue %u: QUEUE_DESTROY leaves receive buffers without completion",
+                  site->node.index, slot);
+    }
     oracle_poll(world, site, UINT32_MAX);
     queue_gone(world, site, slot);
 }
@@ -199,6 +239,13 @@ static void queue_break(struct world *world, struct site *site, unsigned slot)
 
     oracle_observe_taken(world, site);
     flush_is_due(world, site, slot);
+    if (queue->rq_log2 != 0 && chance(world, 30)) {
+        /* Nobody looks at a receive ring before a message comes, or the end. */
+        wrong = ndtest_queue_received(queue) + (1u << queue->rq_log2) + 1 + (uint32_t)draw(world, 1000000);
+        memcpy(site->node.memory + queue->rq_base, &wrong, sizeof(wrong));
+        queue_destroy(world, site, slot, true);
+        return;
+    }
     memcpy(site->node.memory + queue->sq_base, &wrong, sizeof(wrong));
     site->node.ops->register_write(site->node.state, NETDAM_PAGE_DOORBELLS + queue->id * NETDAM_PAGE_BYTES, 4, 1,
                                    now(world));
@@ -217,7 +264,7 @@ static void queue_break(struct world *world, struct site *site, unsigned slot)
                       site->node.index, slot, op->d.opcode);
         }
     }
-    queue_destroy(world, site, slot);
+    queue_destroy(world, site, slot, true);
     ndtest_wire_wake(&world->wire, site->node.index);
 }
 
@@ -291,11 +338,11 @@ static void peer_close(struct world *world, struct site *site, unsigned slot)
 
 void program_setup(struct world *world, struct site *site)
 {
-    for (unsigned i = 0; i < SITE_REGIONS; i++) {
-        region_create(world, site, i, chance(world, 50));
-    }
     for (unsigned i = 0; i < SITE_QUEUES; i++) {
         queue_create(world, site, i);
+    }
+    for (unsigned i = 0; i < SITE_REGIONS; i++) {
+        region_create(world, site, i, chance(world, 50));
     }
     for (unsigned i = 0; i < SITE_PEERS - 2; i++) {
         peer_open(world, site, i);
@@ -334,288 +381,6 @@ void program_restart(struct world *world, struct site *site)
     program_setup(world, site);
 }
 
-/* ---- requests ---- */
-
-static uint64_t draw_length(struct world *world)
-{
-    uint64_t payload = world->payload_max;
-
-    switch (draw(world, 10)) {
-    case 0:
-        return draw(world, 3) == 0 ? 0 : 1 + draw(world, 3);
-    case 1:
-    case 2:
-    case 3:
-        return 8 * (1 + draw(world, 4));
-    case 4:
-        return 1 + draw(world, 64);
-    case 5:
-        return payload - 1 + draw(world, 3);
-    case 6:
-        return payload + draw(world, 2 * payload + 1);
-    case 7:
-        return 8 * draw(world, payload / 8 * 2);
-    default:
-        return 1 + draw(world, payload);
-    }
-}
-
-static uint64_t draw_address(struct world *world, uint64_t region_bytes, uint64_t length)
-{
-    uint64_t room = region_bytes > length ? region_bytes - length : 0;
-    uint64_t address;
-
-    switch (draw(world, 6)) {
-    case 0:
-        return room;
-    case 1:
-        return draw(world, room + 1);
-    case 2:
-        return 0;
-    default:
-        address = 8 * draw(world, 8);
-        return address <= room ? address : room;
-    }
-}
-
-/* A number that stands for one descriptor would be bound to a look-alike: none such at the same time. */
-static bool ambiguous(struct world *world, struct site *site, const struct netdam_descriptor *d, uint32_t split)
-{
-    uint64_t tail = d->length % split;
-
-    for (uint32_t i = 0; i < site->outstanding_count; i++) {
-        const struct netdam_descriptor *o = &world->ops[site->outstanding[i]].d;
-
-        if (o->opcode != d->opcode || o->remote_key != d->remote_key) {
-            continue;
-        }
-        if (op_atomic(d->opcode)
-                ? o->remote_address == d->remote_address && o->type == d->type
-                : op_modifies(d->opcode) && (tail < 8 || o->length % world->ops[site->outstanding[i]].split < 8) &&
-                      o->remote_address + o->length == d->remote_address + d->length) {
-            uint64_t mask = (UINT64_C(1) << (8 * (element_bytes(d->type) & 7))) - 1;
-
-            mask = mask == 0 ? UINT64_MAX : mask;
-            if (!op_atomic(d->opcode) || ((o->u.operand[0] ^ d->u.operand[0]) & mask) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static void draw_instruction(struct world *world, struct netdam_descriptor *d)
-{
-    uint64_t which = draw(world, 100);
-
-    if (which < 30) {
-        d->opcode = NETDAM_OP_WRITE;
-    } else if (which < 50) {
-        d->opcode = NETDAM_OP_READ;
-    } else if (which < 65) {
-        d->opcode = NETDAM_OP_FETCH_ADD;
-    } else if (which < 75) {
-        d->opcode = NETDAM_OP_CAS;
-    } else if (which < 95) {
-        d->opcode = NETDAM_OP_REDUCE;
-        do {
-            d->operation = (uint8_t)(1 + draw(world, 8));
-            d->type = (uint8_t)(1 + draw(world, 12));
-        } while (!world->executes[d->type][d->operation]);
-    } else {
-        d->opcode = NETDAM_OP_ECHO;
-    }
-    if (op_atomic(d->opcode)) {
-        do {
-            d->type = (uint8_t)(1 + draw(world, 8));
-        } while (!world->executes[d->type][0]);
-        d->u.operand[0] = draw(world, UINT64_MAX);
-        d->u.operand[1] = d->opcode == NETDAM_OP_CAS ? draw(world, UINT64_MAX) : 0;
-    }
-}
-
-static uint32_t free_slot(struct world *world, struct site *site)
-{
-    uint32_t first = (uint32_t)draw(world, SITE_SLOTS);
-
-    for (uint32_t i = 0; i < SITE_SLOTS; i++) {
-        if (site->slot_op[(first + i) % SITE_SLOTS] == NONE) {
-            return (first + i) % SITE_SLOTS;
-        }
-    }
-    return NONE;
-}
-
-/* Chooses the local buffer. Returns false if none is free. */
-static bool draw_buffer(struct world *world, struct site *site, struct op *op, bool wild)
-{
-    const struct region *region;
-    uint32_t need = op->d.opcode == NETDAM_OP_READ   ? NETDAM_PERMISSION_LOCAL_WRITE
-                    : op->d.opcode == NETDAM_OP_ECHO ? LOCAL_BOTH
-                                                     : NETDAM_PERMISSION_LOCAL_READ;
-    uint32_t slot = free_slot(world, site);
-    uint64_t shift;
-
-    if (slot == NONE) {
-        return false;
-    }
-    region = &site->regions[TARGET_REGIONS + slot / (SITE_SLOTS / LOCAL_REGIONS)];
-    shift = draw(world, world->slot_bytes - op->d.length);
-    if (!region->live) {
-        op->d.local_region = 77 + (uint32_t)draw(world, 1000000);
-        return true;
-    }
-    op->d.local_region = region->index;
-    op->d.u.buffer.local_address = (uint64_t)(slot % (SITE_SLOTS / LOCAL_REGIONS)) * world->slot_bytes + shift;
-    op->local_offset = site->slot_base + (uint64_t)slot * world->slot_bytes + shift;
-    op->local_valid = (region->permissions & need) == need;
-    if (wild && chance(world, 30)) {
-        op->local_valid = false;
-        if (chance(world, 50)) {
-            op->d.local_region = 77 + (uint32_t)draw(world, 1000000);
-        } else {
-            op->d.u.buffer.local_address =
-                chance(world, 50) ? UINT64_MAX - draw(world, 64) : region->length - op->d.length + 1 + draw(world, 100);
-        }
-        op->slot = NONE;
-        return true;
-    }
-    op->slot = slot;
-    return true;
-}
-
-static void check_remote(struct world *world, struct op *op)
-{
-    const struct region *region = region_by_key(&world->sites[op->target], op->d.remote_key);
-    uint32_t need = op->d.opcode == NETDAM_OP_READ     ? NETDAM_PERMISSION_REMOTE_READ
-                    : op->d.opcode == NETDAM_OP_WRITE  ? NETDAM_PERMISSION_REMOTE_WRITE
-                    : op->d.opcode == NETDAM_OP_REDUCE ? NETDAM_PERMISSION_REMOTE_ALU
-                                                       : NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ;
-    unsigned size = element_bytes(op->d.type);
-
-    if (op->d.opcode == NETDAM_OP_ECHO) {
-        op->remote_valid = true;
-        return;
-    }
-    op->remote_valid = region != NULL && (region->permissions & need) == need &&
-                       op->d.remote_address <= region->length &&
-                       op->d.length <= region->length - op->d.remote_address &&
-                       (region->base + op->d.remote_address) % size == 0 && op->d.length % size == 0;
-}
-
-enum post_mood {
-    POST_STORM,
-    POST_CALM,
-    POST_CALM_MODIFY,
-};
-
-/* It is not posted after all. */
-static void give_bit_back(struct world *world, const struct op *op)
-{
-    if (op->witness) {
-        world->sites[op->target].witness[op->d.remote_address / 8].used--;
-    }
-}
-
-static bool post_one(struct world *world, struct site *site, unsigned queue, const struct peer *peer,
-                     enum post_mood mood)
-{
-    struct op op = {.node = (uint8_t)site->node.index, .queue = (uint8_t)queue, .slot = NONE, .first_piece = NONE};
-    struct site *target = &world->sites[peer->target];
-    const struct region *region = &target->regions[draw(world, TARGET_REGIONS)];
-    bool calm = mood != POST_STORM;
-    bool wild = !calm && chance(world, 8);
-    unsigned action;
-    uint32_t index;
-
-    do {
-        draw_instruction(world, &op.d);
-    } while (mood == POST_CALM_MODIFY && !op_modifies(op.d.opcode));
-    op.calm = calm;
-    op.witness = peer->target == site->node.index || chance(world, 10);
-    op.d.flags = chance(world, 4) ? NETDAM_DESCRIPTOR_FENCE : 0;
-    op.d.peer = peer->handle;
-    op.target = peer->target;
-    op.split = peer->split;
-    op.d.length = op_atomic(op.d.opcode) ? element_bytes(op.d.type) : (uint32_t)draw_length(world);
-    if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 20))) {
-        op.d.length -= op.d.length % element_bytes(op.d.type);
-    }
-    if (op.witness) {
-        op.d.u.operand[1] = 0;
-        wild = false;
-        if (!witness_draw(world, target, world->op_count, &op.d)) {
-            return false;
-        }
-    } else if (op.d.opcode != NETDAM_OP_ECHO) {
-        op.d.remote_key = region->key;
-        op.d.remote_address = draw_address(world, region->length, op.d.length);
-        if (op.d.type != NETDAM_TYPE_NONE && !(wild && chance(world, 40))) {
-            op.d.remote_address -= op.d.remote_address % element_bytes(op.d.type);
-        }
-        if (wild && chance(world, 30)) {
-            op.d.remote_key = draw(world, UINT64_MAX);
-        } else if (wild && chance(world, 40)) {
-            op.d.remote_address = chance(world, 30) ? UINT64_MAX - draw(world, 64) : region->length - draw(world, 8);
-        }
-    }
-    if (!op_atomic(op.d.opcode) && !draw_buffer(world, site, &op, wild)) {
-        return false;
-    }
-    op.local_valid = op.local_valid || op_atomic(op.d.opcode);
-    check_remote(world, &op);
-    if (calm && (!op.remote_valid || !op.local_valid)) {
-        give_bit_back(world, &op);
-        return false;
-    }
-    if (op.d.length % element_bytes(op.d.type) != 0) {
-        op.any_status = true; /* the device may refuse it as well as the node */
-    }
-    if (!op.witness && ambiguous(world, site, &op.d, op.split)) {
-        return false;
-    }
-    if (wild && chance(world, 10)) {
-        op.d.peer = 1000 + (uint32_t)draw(world, 100000);
-        op.local_valid = false;
-    }
-    index = op_new(world);
-    op.d.user_data = index ^ world->key_salt;
-    op.posted_ns = now(world);
-    if (op.slot != NONE) {
-        ndtest_random_fill(&world->random, site->node.memory + op.local_offset, op.d.length);
-        oracle_accept_memory(site, op.local_offset, op.d.length);
-        op.echo_hash_low = (uint32_t)ndtest_hash(0, site->node.memory + op.local_offset, op.d.length);
-    }
-    if (op.d.opcode == NETDAM_OP_CAS && !op.witness && chance(world, 60) && op.remote_valid) {
-        /* Half of the compares should hold. */
-        op.d.u.operand[0] =
-            reference_load(target->shadow + region->base + op.d.remote_address, element_bytes(op.d.type));
-        if (ambiguous(world, site, &op.d, op.split)) {
-            op.d.u.operand[0] = ~op.d.u.operand[0];
-            if (ambiguous(world, site, &op.d, op.split)) {
-                world->op_count--;
-                return false;
-            }
-        }
-    }
-    world->ops[index] = op;
-    if (!ndtest_queue_post(&site->queues[queue], &op.d, now(world), &action)) {
-        world->op_count--;
-        give_bit_back(world, &op);
-        return false;
-    }
-    if (op.slot != NONE) {
-        site->slot_op[op.slot] = index;
-    }
-    site->posted[queue][(site->queues[queue].produced - 1) & ((1u << site->queues[queue].sq_log2) - 1)] = index;
-    site->outstanding[site->outstanding_count++] = index;
-    world->tally->operations++;
-    if ((action & NETDAM_FW_ACTION_RUN) != 0) {
-        ndtest_wire_wake(&world->wire, site->node.index);
-    }
-    return true;
-}
-
 /* Whatever is missing after the storm is there again. */
 void program_calm_prepare(struct world *world)
 {
@@ -628,10 +393,11 @@ void program_calm_prepare(struct world *world)
                 region_create(world, site, j, false);
             }
         }
-        for (unsigned j = 0; j < SITE_QUEUES; j++) {
-            if (!site->queues[j].open) {
+        for (unsigned j = 0; j < 2 * SITE_QUEUES; j++) {
+            if (j < SITE_QUEUES && !site->queues[j].open) {
                 queue_create(world, site, j);
             }
+            receive_post(world, site, j % SITE_QUEUES);
         }
     }
 }
@@ -640,28 +406,26 @@ static void post_burst(struct world *world, struct site *site)
 {
     unsigned queue = (unsigned)draw(world, SITE_QUEUES);
     unsigned count = 1 + (unsigned)draw(world, 6);
+    const struct peer *only = NULL;
 
-    if (!site->queues[queue].open) {
-        return;
+    for (unsigned i = 0; i < 1 + count / 2; i++) {
+        receive_post(world, site, (unsigned)draw(world, SITE_QUEUES));
     }
-    for (unsigned i = 0; i < count; i++) {
-        const struct peer *peer = &site->peers[draw(world, SITE_PEERS)];
+    /* Many of one kind towards one peer. */
+    if (chance(world, world->bursts)) {
+        count *= 3;
+        only = &site->peers[draw(world, SITE_PEERS)];
+        world->burst.flags = chance(world, 60) ? NETDAM_DESCRIPTOR_ORDERED : 0;
+        world->burst.opcode = chance(world, 50) ? NETDAM_OP_SEND : 0;
+    }
+    for (unsigned i = 0; site->queues[queue].open && i < count; i++) {
+        const struct peer *peer = only != NULL ? only : &site->peers[draw(world, SITE_PEERS)];
 
         if (peer->open) {
-            post_one(world, site, queue, peer, POST_STORM);
+            request_post(world, site, queue, peer, POST_STORM);
         }
     }
-}
-
-/* After the storm: a request in which nothing can go wrong any more. Returns its op, or NONE. */
-uint32_t program_calm_post(struct world *world, struct site *site, const struct peer *peer, bool modifying)
-{
-    for (unsigned i = 0; i < 200; i++) {
-        if (post_one(world, site, (unsigned)draw(world, SITE_QUEUES), peer, modifying ? POST_CALM_MODIFY : POST_CALM)) {
-            return world->op_count - 1;
-        }
-    }
-    return NONE;
+    world->burst = (struct netdam_descriptor){0};
 }
 
 /* ---- what else happens ---- */
@@ -707,7 +471,7 @@ static void disturb(struct world *world, struct site *site)
         if (!site->queues[slot].open) {
             queue_create(world, site, slot);
         } else if (chance(world, 75)) {
-            queue_destroy(world, site, slot);
+            queue_destroy(world, site, slot, false);
         } else {
             queue_break(world, site, slot);
         }

@@ -21,16 +21,119 @@ void reference_store(uint8_t *memory, unsigned bytes, uint64_t value)
 
 bool reference_knows(unsigned operation, unsigned type)
 {
-    if (netdam_algebra(NETDAM_OP_REDUCE, operation, type) < 0) {
-        return false;
-    }
-    return type != NETDAM_TYPE_F16 && type != NETDAM_TYPE_BF16;
+    return netdam_algebra(NETDAM_OP_REDUCE, operation, type) >= 0;
 }
 
-static bool is_nan(uint64_t bits, unsigned bytes)
+/* A binary format: sign, exponent and fraction from the top. */
+struct format {
+    unsigned bytes;
+    unsigned exponent_bits;
+    unsigned fraction_bits;
+};
+
+static struct format format_of(unsigned type)
 {
-    return bytes == 4 ? (bits & 0x7fffffff) > 0x7f800000
-                      : (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+    switch (type) {
+    case NETDAM_TYPE_F16:
+        return (struct format){2, 5, 10};
+    case NETDAM_TYPE_BF16:
+        return (struct format){2, 8, 7};
+    case NETDAM_TYPE_F32:
+        return (struct format){4, 8, 23};
+    default:
+        return (struct format){8, 11, 52};
+    }
+}
+
+static uint64_t infinity_of(struct format format)
+{
+    return ((UINT64_C(1) << format.exponent_bits) - 1) << format.fraction_bits;
+}
+
+static bool is_nan(uint64_t bits, struct format format)
+{
+    uint64_t sign = UINT64_C(1) << (8 * format.bytes - 1);
+
+    return (bits & (sign - 1)) > infinity_of(format);
+}
+
+/* Times a power of two, exactly or as double rounds it. */
+static double scale(double value, int power)
+{
+    for (; power > 0; power--) {
+        value *= 2;
+    }
+    for (; power < 0; power++) {
+        value /= 2;
+    }
+    return value;
+}
+
+/* The value of a half that is no NaN and not negative: a fraction, and a power of two. */
+static double half_value(uint64_t bits, struct format format)
+{
+    int bias = (1 << (format.exponent_bits - 1)) - 1;
+    int exponent = (int)(bits >> format.fraction_bits & ((1u << format.exponent_bits) - 1));
+    double fraction = (double)(bits & ((1u << format.fraction_bits) - 1));
+    double magnitude;
+
+    if (exponent == (1 << format.exponent_bits) - 1) {
+        magnitude = scale(1, 1000) * scale(1, 1000);
+    } else {
+        fraction += exponent != 0 ? scale(1, (int)format.fraction_bits) : 0;
+        magnitude = scale(fraction, (exponent != 0 ? exponent : 1) - bias - (int)format.fraction_bits);
+    }
+    return magnitude;
+}
+
+/* The same from a table. */
+static double half_magnitude(uint64_t bits, struct format format)
+{
+    static double values[2][0x8000];
+    static bool filled[2];
+    unsigned which = format.exponent_bits == 8;
+
+    for (unsigned i = 0; !filled[which] && i < 0x8000; i++) {
+        values[which][i] = half_value(i, format);
+    }
+    filled[which] = true;
+    return values[which][bits];
+}
+
+/* The nearest half, ties to even, found by halving the interval: halves of one sign are ordered like their bits. */
+static uint64_t half_nearest(float value, struct format format)
+{
+    uint64_t sign = 0;
+    double magnitude = value;
+    uint64_t low = 0;
+    uint64_t high = infinity_of(format);
+    /* What the format would hold if its exponents went on. */
+    double top = 2 * half_magnitude(high - 1, format) - half_magnitude(high - 2, format);
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    if (bits >> 31 != 0) {
+        sign = 0x8000;
+        magnitude = -magnitude;
+    }
+    while (high - low > 1) {
+        uint64_t middle = (low + high) / 2;
+
+        if (half_magnitude(middle, format) <= magnitude) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    if (magnitude == half_magnitude(low, format)) {
+        return sign | low;
+    }
+    top = high == infinity_of(format) ? top : half_magnitude(high, format);
+    if (magnitude - half_magnitude(low, format) > top - magnitude ||
+        (magnitude - half_magnitude(low, format) == top - magnitude && (low & 1) != 0)) {
+        return sign | high;
+    }
+    return sign | low;
 }
 
 /* Order of IEEE 754 numbers that are no NaN, -0 below +0: the bits, with negative numbers reversed. */
@@ -46,12 +149,21 @@ static bool float_less(uint64_t a, uint64_t b, unsigned bytes)
     return sign_a != 0 ? a > b : a < b;
 }
 
-static uint64_t float_op(uint64_t a, uint64_t b, unsigned operation, unsigned bytes)
+static float half_signed(uint64_t bits, struct format format)
 {
-    uint64_t canonical = bytes == 4 ? UINT64_C(0x7fc00000) : UINT64_C(0x7ff8000000000000);
+    double magnitude = half_magnitude(bits & 0x7fff, format);
+
+    return (float)(bits >> 15 != 0 ? -magnitude : magnitude);
+}
+
+static uint64_t float_op(uint64_t a, uint64_t b, unsigned operation, unsigned type)
+{
+    struct format format = format_of(type);
+    unsigned bytes = format.bytes;
+    uint64_t canonical = infinity_of(format) | UINT64_C(1) << (format.fraction_bits - 1);
     uint64_t result = 0;
 
-    if (is_nan(a, bytes) || is_nan(b, bytes)) {
+    if (is_nan(a, format) || is_nan(b, format)) {
         return canonical;
     }
     if (operation == NETDAM_ALU_MIN) {
@@ -59,6 +171,13 @@ static uint64_t float_op(uint64_t a, uint64_t b, unsigned operation, unsigned by
     }
     if (operation == NETDAM_ALU_MAX) {
         return float_less(a, b, bytes) ? b : a;
+    }
+    if (bytes == 2) {
+        float x = half_signed(a, format);
+        float y = half_signed(b, format);
+
+        x = operation == NETDAM_ALU_SUM ? x + y : x * y;
+        return x != x ? canonical : half_nearest(x, format);
     }
     if (bytes == 4) {
         uint32_t word_a = (uint32_t)a;
@@ -80,7 +199,7 @@ static uint64_t float_op(uint64_t a, uint64_t b, unsigned operation, unsigned by
         x = operation == NETDAM_ALU_SUM ? x + y : x * y;
         memcpy(&result, &x, 8);
     }
-    return is_nan(result, bytes) ? canonical : result;
+    return is_nan(result, format) ? canonical : result;
 }
 
 static int64_t extend(uint64_t value, unsigned bytes)
@@ -138,7 +257,7 @@ void reference_reduce(uint8_t *memory, const uint8_t *payload, size_t bytes, uns
         uint64_t b = reference_load(payload + at, size);
 
         a = class_of_type == NETDAM_TYPE_CLASS_FLOAT
-                ? float_op(a, b, operation, size)
+                ? float_op(a, b, operation, type)
                 : integer_op(a, b, operation, size, class_of_type == NETDAM_TYPE_CLASS_SIGNED);
         reference_store(memory + at, size, a);
     }

@@ -32,6 +32,13 @@ const struct tamper_kind tamper_kinds[] = {
     {"new-context", "an old request executed under a new context", 4},
     {"fixed-up-damage", "damage on the wire that the CRC does not show", 4},
     {"lane-bytes", "far-end state that grows beyond the configured", 8},
+    {"message-byte", "a wrong byte in a message that was delivered", 2},
+    {"wrong-immediate", "an immediate that was not sent", 2},
+    {"receive-vanishes", "a receive buffer that is used without a completion", 1},
+    {"buffer-reused", "a receive buffer that changes after its completion", 6},
+    {"refused-message", "a byte of a message that was refused in the next receive buffer", 0},
+    {"wrong-buffer", "a receive completion that names another buffer than the next", 1},
+    {"receive-double", "a receive completion that is seen twice", 1},
     {"other-entropy", "a firmware that asks the outside world for a random number", 10},
 };
 const unsigned tamper_count = sizeof(tamper_kinds) / sizeof(tamper_kinds[0]);
@@ -267,6 +274,55 @@ void tamper_after_receive(struct tamper *tamper, struct site *site, const struct
     }
 }
 
+static void buffer_flip(struct site *site, const struct buffer *buffer)
+{
+    for (unsigned i = 0; i < buffer->count; i++) {
+        if (buffer->spans[i].length != 0) {
+            site->node.memory[buffer->spans[i].offset] ^= 1;
+            return;
+        }
+    }
+}
+
+void tamper_after_message(struct tamper *tamper, struct site *site, bool executed)
+{
+    const struct ndtest_packet *packet = &site->packet;
+    struct world *world = tamper != NULL ? tamper->world : NULL;
+
+    if (tamper == NULL || !site->packet_valid || packet->kind != NETDAM_KIND_REQUEST || !packet_notifies(packet) ||
+        !strikes(tamper)) {
+        return;
+    }
+    for (unsigned i = 0; i < SITE_QUEUES; i++) {
+        const struct ndtest_queue *queue = &site->queues[i];
+        uint32_t producer = queue->consumed + (queue->open ? ndtest_queue_ready(queue) : 0);
+        uint64_t at = queue->cq_base + 128 + 32 * (uint64_t)((producer - 1) & ((1u << queue->cq_log2) - 1));
+        struct netdam_completion *last = (struct netdam_completion *)(void *)(site->node.memory + at);
+        const struct receive *next;
+
+        if (!queue->open || queue->rq_log2 == 0 || site->seen_received[i] == queue->receive_produced) {
+            continue;
+        }
+        next = receive_at(world, site->received[i][site->seen_received[i] & ((1u << queue->rq_log2) - 1)]);
+        if (!executed && is(tamper, "refused-message")) {
+            buffer_flip(site, &next->buffer);
+        }
+        if (!executed || producer == site->seen_produced[i]) {
+            continue;
+        }
+        if (is(tamper, "message-byte") && packet->opcode == NETDAM_OP_SEND && packet->length != 0) {
+            buffer_flip(site, &next->buffer);
+        } else if (is(tamper, "wrong-immediate") && (packet->flags & NETDAM_FLAG_IMMEDIATE) != 0) {
+            last->immediate ^= 0x100;
+        } else if (is(tamper, "wrong-buffer")) {
+            last->user_data ^= 1;
+        } else if (is(tamper, "receive-vanishes")) {
+            producer--;
+            memcpy(site->node.memory + queue->cq_base, &producer, sizeof(producer));
+        }
+    }
+}
+
 void tamper_before_poll(struct tamper *tamper, struct site *site)
 {
     if (tamper == NULL) {
@@ -285,6 +341,18 @@ void tamper_before_poll(struct tamper *tamper, struct site *site)
         completion = (struct netdam_completion *)(void *)(site->node.memory + queue->cq_base + 128 +
                                                           32 * (uint64_t)(queue->consumed & (size - 1)));
         index = completion->user_data ^ tamper->world->key_salt;
+        if ((completion->flags & NETDAM_COMPLETION_RECEIVE) != 0) {
+            if (is(tamper, "buffer-reused")) {
+                buffer_flip(site, &receive_at(tamper->world, (uint32_t)index & 0x7fffffff)->buffer);
+            } else if (is(tamper, "receive-double")) {
+                uint32_t place = queue->consumed - 1;
+
+                queue->consumed -= ndtest_queue_ready(queue) < size;
+                memmove(site->node.memory + queue->cq_base + 128 + 32 * (uint64_t)(place & (size - 1)), completion,
+                        sizeof(*completion));
+            }
+            continue;
+        }
         if (index >= tamper->world->op_count) {
             continue;
         }
@@ -307,10 +375,10 @@ void tamper_before_poll(struct tamper *tamper, struct site *site)
             completion->result ^= 1;
         } else if (is(tamper, "wrong-read") && op->d.opcode == NETDAM_OP_READ && op->d.length != 0 &&
                    completion->status == NETDAM_STATUS_OK) {
-            site->node.memory[op->local_offset] ^= 1;
+            buffer_flip(site, &op->buffer);
         } else if (is(tamper, "late-response") && site->outstanding_count < SITE_SLOTS) {
             for (unsigned slot = 0; slot < SITE_SLOTS; slot++) {
-                if (site->slot_op[slot] == NONE) {
+                if (!site->slot_used[slot]) {
                     site->node.memory[site->slot_base + (uint64_t)slot * tamper->world->slot_bytes] ^= 1;
                     break;
                 }

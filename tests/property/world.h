@@ -22,7 +22,8 @@
 #define SITE_PEERS     8u
 #define SQ_LOG2_MAX    6u
 #define CQ_LOG2_MAX    6u
-#define SITE_SLOTS     24u /* local buffers per node */
+#define RQ_LOG2_MAX    4u
+#define SITE_SLOTS     32u /* local buffers per node */
 #define ANSWERS_MAX    4u
 #define INVARIANTS     10u /* numbered 1 to 10 as in design.md */
 #define NONE           UINT32_MAX
@@ -35,6 +36,10 @@ struct tally {
     uint64_t delivered;
     uint64_t operations;
     uint64_t applied;
+    uint64_t messages; /* delivered into receive buffers, immediates of WRITEs included */
+    uint64_t repeated; /* executions of RELAXED or UNRELIABLE packets after their first */
+    uint64_t lists;
+    uint64_t ordered;
     uint64_t late_refused; /* copies of finished modifications that arrived and changed nothing */
     uint64_t damaged;
     uint64_t resets;
@@ -53,6 +58,7 @@ struct region {
     uint64_t changed_ns; /* created or destroyed */
     uint32_t permissions;
     uint32_t index;
+    uint32_t queue; /* of the same node: gets the immediates; NONE */
     bool live;
 };
 
@@ -71,13 +77,26 @@ enum op_state {
     OP_ABANDONED, /* was still in the ring when the ring ceased to exist */
 };
 
+struct span {
+    uint64_t offset; /* in on-board memory */
+    uint32_t length;
+};
+
+/* What a descriptor names on its own node. */
+struct buffer {
+    uint64_t list_offset; /* 0: no list */
+    uint32_t slot;        /* NONE: none */
+    uint8_t count;
+    struct span spans[NETDAM_LIST_MAX]; /* in the order of the list */
+};
+
 struct op {
     struct netdam_descriptor d;
+    struct buffer buffer;
     uint64_t posted_ns;
     uint64_t taken_ns;
-    uint64_t local_offset; /* in on-board memory */
+    uint64_t bit; /* of a witness */
     uint32_t first_piece;
-    uint32_t slot; /* buffer, NONE: none */
     uint32_t echo_hash_low;
     uint32_t split; /* payload bytes of one packet towards its peer */
     uint8_t node;
@@ -91,6 +110,7 @@ struct op {
     bool local_dead; /* its local region is gone: hands off */
     bool flush_due;  /* reset, peer closed, queue or region destroyed: FLUSHED is right */
     bool sent;
+    bool delivered;        /* a message to itself */
     bool witness;          /* counts in a cell that the shadow does not know */
     uint32_t completed_at; /* descriptors posted by then */
     uint64_t observed;     /* result of a witness */
@@ -114,8 +134,30 @@ struct piece {
     uint8_t opcode;
     uint8_t operation;
     uint8_t type;
+    uint8_t refusal; /* status it was refused with */
+    uint16_t flags;  /* NETDAM_FLAG_*, of delivery */
+    uint64_t immediate;
     bool applied;
     bool refused;
+};
+
+enum receive_state {
+    RECEIVE_POSTED,
+    RECEIVE_DONE, /* its completion is in the ring */
+    RECEIVE_COMPLETE,
+    RECEIVE_ABANDONED,
+};
+
+/* A receive buffer. */
+struct receive {
+    struct buffer buffer;
+    struct netdam_completion completion; /* as the device stored it */
+    uint32_t length;
+    uint8_t node;
+    uint8_t queue;
+    uint8_t state; /* enum receive_state */
+    bool valid;
+    bool flush_due;
 };
 
 /* What a READ found at the far end. */
@@ -135,6 +177,7 @@ struct context {
     uint64_t incarnation;
     uint64_t floor; /* largest the far end has announced */
     uint32_t chain;
+    uint32_t ordered[SITE_QUEUES]; /* one more than the last ORDERED op that was applied */
     uint8_t node;
 };
 
@@ -161,7 +204,12 @@ struct site {
     struct peer peers[SITE_PEERS];
     uint32_t *outstanding; /* ops posted or taken */
     uint32_t outstanding_count;
-    uint32_t slot_op[SITE_SLOTS];
+    bool slot_used[SITE_SLOTS];
+    uint32_t received[SITE_QUEUES][1u << RQ_LOG2_MAX]; /* receive buffer by position */
+    uint32_t seen_received[SITE_QUEUES];
+    uint32_t seen_produced[SITE_QUEUES]; /* CQ */
+    uint32_t owed[SITE_QUEUES];          /* taken and not completed */
+    unsigned deliveries;                 /* of the frame being received */
     uint64_t slot_base;
     uint64_t ring_base;
     struct ndtest_packet packet; /* being received */
@@ -185,12 +233,14 @@ struct world {
     uint32_t slot_bytes;
     uint32_t payload_max;
     uint64_t key_salt;
-    uint64_t bound_ns; /* from taken to completed at most */
-    uint64_t calm_at;  /* packets delivered */
-    uint64_t mean_ns;  /* between two actions of software */
-    uint32_t lazy;     /* parts per million of runs after which nobody looks at the completions */
-    bool storm;        /* false: nothing but a perfect wire and requests */
-    bool all_static;   /* no link-layer address is learnt */
+    uint64_t bound_ns;              /* from taken to completed at most */
+    uint64_t calm_at;               /* packets delivered */
+    uint64_t mean_ns;               /* between two actions of software */
+    uint32_t lazy;                  /* parts per million of runs after which nobody looks at the completions */
+    uint32_t bursts;                /* percent of bursts that go to one peer, ORDERED or to one receive queue */
+    struct netdam_descriptor burst; /* flags and opcode that all requests of the present one have */
+    bool storm;                     /* false: nothing but a perfect wire and requests */
+    bool all_static;                /* no link-layer address is learnt */
     bool calm;
     bool failed;
     struct op *ops;
@@ -199,9 +249,11 @@ struct world {
     struct table pieces;
     struct table snapshots;
     struct table contexts;
+    struct table receives;
+    uint8_t *scratch; /* one slot */
     struct tally *tally;
     struct tamper *tamper;
-    bool executes[16][16]; /* [type][operation] of REDUCE; [type][0]: FETCH_ADD and CAS */
+    bool executes[16][16]; /* [type][operation] of REDUCE; [type][0]: FETCH_ADD, CAS, SWAP */
 };
 
 /* reference.c: the arithmetic, written again */
@@ -232,9 +284,57 @@ void oracle_accept_memory(struct site *site, uint64_t offset, uint64_t bytes);
 uint32_t op_new(struct world *world);
 void op_forget(struct site *site, uint32_t op);
 
+/* frames.c */
+void frames_transmitted(void *opaque, struct ndtest_node *node, const uint8_t *data, size_t bytes);
+void frames_before_receive(void *opaque, struct ndtest_node *node, const struct ndtest_frame *frame);
+void frames_after_receive(void *opaque, struct ndtest_node *node, const struct ndtest_frame *frame);
+/* The range that the request being received names, if its region permits what the opcode does. */
+bool request_range(struct site *site, uint64_t *base, uint64_t *length, bool *modifies);
+
+/* buffer.c */
+/*
+ * Chooses a buffer of d->length bytes for accesses that need `need`, and names it in the descriptor; *valid: the device
+ * can use it. `wild`: perhaps one that it cannot. Returns false if no slot is free. The caller marks the slot as used.
+ */
+bool buffer_draw(struct world *world, struct site *site, struct buffer *buffer, struct netdam_descriptor *d,
+                 uint32_t need, bool wild, bool *valid);
+uint32_t buffer_free_slots(const struct site *site);
+/* True if the range lies in one of its spans; in its list. */
+bool buffer_holds(const struct buffer *buffer, uint64_t offset, uint64_t bytes);
+bool buffer_lists(const struct buffer *buffer, uint64_t offset, uint64_t bytes);
+/* Bytes as the list orders them; valid until the next call. */
+const uint8_t *buffer_gather(struct world *world, const struct site *site, const struct buffer *buffer, uint64_t at,
+                             uint64_t bytes);
+void buffer_scatter(uint8_t *memory, const struct buffer *buffer, const uint8_t *data, uint64_t bytes);
+/* New, random content. */
+void buffer_fill(struct world *world, struct site *site, const struct buffer *buffer);
+/* Its slot holds what the shadow holds. */
+bool buffer_as_expected(const struct world *world, const struct site *site, const struct buffer *buffer);
+/* The slot is free again, and holds what it holds. */
+void buffer_release(struct site *site, const struct buffer *buffer);
+
+/* receive.c: receive queues */
+struct receive *receive_at(struct world *world, uint32_t index);
+/* The queue pair whose receive key this is, or NONE. */
+uint32_t receive_queue_by_key(const struct site *site, uint64_t key);
+/* Software posts a receive buffer. */
+void receive_post(struct world *world, struct site *site, unsigned queue);
+/* Judges the completions that the device has stored since the last call. */
+void receive_observe(struct world *world, struct site *site);
+/* A completion with flag RECEIVE has been taken from the ring. */
+void receive_polled(struct world *world, struct site *site, unsigned queue, const struct netdam_completion *completion);
+/* Whether the request being received could be refused with this status. */
+void receive_judge_refusal(struct world *world, struct site *site, unsigned status);
+bool receive_access(struct world *world, struct site *site, uint64_t offset, uint64_t bytes, bool reads);
+void receive_flush_due(struct world *world, struct site *site, unsigned queue);
+void receive_abandon(struct world *world, struct site *site, unsigned queue);
+/* True if a receive descriptor in a ring names this region. */
+bool receive_names(struct world *world, struct site *site, const struct region *region);
+
 /* judge.c */
 void judge_completion(struct world *world, struct site *site, unsigned queue,
                       const struct netdam_completion *completion);
+void *table_add(struct table *table, size_t item_bytes);
 void table_init(struct table *table);
 void table_fini(struct table *table);
 struct piece *piece_find(struct world *world, uint64_t context, uint64_t number);
@@ -245,8 +345,8 @@ void snapshot_add(struct world *world, const struct snapshot *snapshot);
 bool snapshot_explains(struct world *world, const struct op *op, const uint8_t *bytes, uint64_t *missing);
 
 /* witness.c */
-/* Makes the descriptor, number `index`, an addition to one of the target's counters. False if all are used up. */
-bool witness_draw(struct world *world, struct site *target, uint32_t index, struct netdam_descriptor *d);
+/* Makes the op, number `index`, an addition to one of the target's counters. False if all are used up. */
+bool witness_draw(struct world *world, struct site *target, uint32_t index, struct op *op);
 void witness_judge(struct world *world, const struct op *op, uint32_t index);
 void witness_final(struct world *world, struct site *site);
 
@@ -259,6 +359,16 @@ struct scenario_options {
 /* Runs one scenario. Returns false after a violation. *hash: everything observable, for repeatability. */
 bool scenario_run(const struct scenario_options *options, struct tally *tally, uint64_t *hash);
 
+/* request.c: the requests it posts */
+enum post_mood {
+    POST_STORM,
+    POST_CALM,
+    POST_CALM_MODIFY,
+};
+bool request_post(struct world *world, struct site *site, unsigned queue, const struct peer *peer, enum post_mood mood);
+/* After the storm: a request in which nothing can go wrong any more. Returns its op, or NONE. */
+uint32_t request_post_calm(struct world *world, struct site *site, const struct peer *peer, bool modifying);
+
 /* program.c: what software does */
 void program_setup(struct world *world, struct site *site);
 void program_action(struct world *world);
@@ -266,14 +376,13 @@ void program_action(struct world *world);
 void program_ring_all(struct world *world);
 void program_calm_prepare(struct world *world);
 void program_change_weather(struct world *world);
-uint32_t program_calm_post(struct world *world, struct site *site, const struct peer *peer, bool modifying);
 void program_restart(struct world *world, struct site *site);
 
 /* tamper.c: faults put in on purpose, each of which a check must notice */
 struct tamper_kind {
     const char *name;
     const char *text;
-    unsigned invariant; /* that must be the first to break; 0: any */
+    unsigned invariant; /* that must be the first to break, in some scenario; 0: any */
 };
 extern const struct tamper_kind tamper_kinds[];
 extern const unsigned tamper_count;
@@ -284,6 +393,8 @@ uint64_t tamper_entropy(struct tamper *tamper, uint64_t seed);
 void tamper_before_receive(struct tamper *tamper, const struct ndtest_frame *frame);
 void tamper_after_receive(struct tamper *tamper, struct site *site, const struct ndtest_frame *frame, bool executed);
 void tamper_before_poll(struct tamper *tamper, struct site *site);
+/* The device has stored completions; nobody has looked yet. `executed`: the message that has just arrived. */
+void tamper_after_message(struct tamper *tamper, struct site *site, bool executed);
 /* Before and after the firmware starts again. */
 void tamper_restarting(struct tamper *tamper, struct site *site);
 void tamper_restarted(struct tamper *tamper, struct site *site);
@@ -297,6 +408,33 @@ static inline struct world *world_of(struct ndtest_wire *wire)
 static inline bool op_writes_local(const struct op *op)
 {
     return op->d.opcode == NETDAM_OP_READ || op->d.opcode == NETDAM_OP_ECHO;
+}
+
+/* Delivery without lane: no numbers of their own, repetition allowed. */
+#define FLAGS_LANELESS (NETDAM_FLAG_RELAXED | NETDAM_FLAG_UNRELIABLE)
+#define FLAGS_DELIVERY (FLAGS_LANELESS | NETDAM_FLAG_ORDERED)
+
+static inline bool op_laneless(const struct op *op)
+{
+    return (op->d.flags & (NETDAM_DESCRIPTOR_RELAXED | NETDAM_DESCRIPTOR_UNRELIABLE)) != 0;
+}
+
+static inline bool op_unreliable(const struct op *op)
+{
+    return (op->d.flags & NETDAM_DESCRIPTOR_UNRELIABLE) != 0;
+}
+
+/* Uses a receive buffer. */
+static inline bool packet_notifies(const struct ndtest_packet *packet)
+{
+    return packet->opcode == NETDAM_OP_SEND ||
+           (packet->opcode == NETDAM_OP_WRITE && (packet->flags & NETDAM_FLAG_IMMEDIATE) != 0);
+}
+
+/* What a piece is found by: lanes and what has none count for themselves. */
+static inline uint64_t packet_number(const struct ndtest_packet *packet)
+{
+    return packet->number | ((packet->flags & FLAGS_LANELESS) != 0 ? UINT64_C(1) << 63 : 0);
 }
 
 static inline bool op_modifies(unsigned opcode)

@@ -39,15 +39,17 @@ setup: ## install Debian packages, build QEMU once (both cached)
 
 check: $(CHECKS) $(CHECK_FILES) ## the quick tests: seconds, no QEMU, no root
 	$(Q)mkdir -p $(O) && export O='$(O)' CMOCKA_MESSAGE_OUTPUT=TAP PYTHONDONTWRITEBYTECODE=1; \
-	  set -o pipefail; prove --merge -v -e '' $(CHECKS) 2>&1 | tee $(O)/check.log | grep -vE '^(ok|#|1\.\.|TAP version)' 
+	  set -o pipefail; prove --timer --merge -v -e '' $(CHECKS) 2>&1 | tee $(O)/check.log | grep -vE '^(ok|#|1\.\.|TAP version)'
 
 test: setup ## all tests: the quick ones, the model, sanitizers, fuzzers, QEMU, two guests
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) test-programs
 	$(Q)$(MAKE) --no-print-directory test-all
 
-.PHONY: test-all
-test-all: $(CHECKS) $(CHECK_FILES) $(SLOW_TESTS)
+.PHONY: test-programs test-all
+test-programs: $(CHECKS) $(CHECK_FILES) $(SLOW_TESTS)
+test-all: test-programs
 	$(Q)mkdir -p $(O) && export O='$(O)' CMOCKA_MESSAGE_OUTPUT=TAP PYTHONDONTWRITEBYTECODE=1; \
-	  set -o pipefail; prove --merge -v -e '' $(CHECKS) $(SLOW_TESTS) 2>&1 | tee $(O)/test.log | grep -vE '^(ok|#|1\.\.|TAP version)'
+	  set -o pipefail; prove --timer --merge -v -e '' $(CHECKS) $(SLOW_TESTS) 2>&1 | tee $(O)/test.log | grep -vE '^(ok|#|1\.\.|TAP version)'
 
 LINTABLE = $(filter %.c,$(SOURCES))
 lint: ## clang-tidy and cppcheck over everything but the QEMU device

@@ -41,4 +41,5 @@ $(DEVICE_OTHER_FIRMWARE): $(O)/firmware/netdam-fw.so
 
 ifeq ($(SAN),)
 SLOW_TESTS += $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%)
+SLOW_TESTS += tests/device/sanitized.sh
 endif

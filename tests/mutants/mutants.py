@@ -19,7 +19,7 @@ import time
 from mutations import ANSWERED, MUTATIONS
 
 GOAL = 90.0
-FLAGS = ["-std=c11", "-O1", "-w", "-ffreestanding", "-fbuiltin", "-fno-strict-aliasing", "-ffp-contract=off",
+FLAGS = ["-std=c11", "-O0", "-fPIC", "-w", "-ffreestanding", "-fbuiltin", "-fno-strict-aliasing", "-ffp-contract=off",
          "-Ifirmware/include", "-Ifirmware"]
 PROPERTY_ARGUMENTS = ["--seed", "1", "--packets", "200000"]
 # Who is likely to notice, before all others.
@@ -47,10 +47,9 @@ class Bench:
         likely = LIKELY[file]
         return likely + [u for u in self.units if u not in likely] + ["golden", "property"]
 
-    def link(self, name, folder, changed):
-        """One program with the changed module; it comes before the library, whose own is then not taken."""
+    def link_program(self, name):
+        """One program against the firmware as a shared library, so that a mutant needs nothing else linked anew."""
         tests = self.out / "tests"
-        program = folder / name
         if name == "property":
             objects, libraries = sorted((tests / "property").glob("*.o")), []
         elif name == "golden":
@@ -58,16 +57,21 @@ class Bench:
         else:
             objects = [tests / ("unit/test_%s.o" % name), tests / "unit/unit.o", tests / "unit/reference.o"]
             libraries = ["-lcmocka", "-lm"]
-        subprocess.run(self.compiler + [str(o) for o in [*objects, changed, tests / "lib/libndtest.a",
-                                                         self.out / "firmware/libndfw.a"]]
-                       + ["-o", str(program), *libraries], check=True)
-        return program
+        subprocess.run(self.compiler + [str(o) for o in [*objects, tests / "lib/libndtest.a"]]
+                       + ["-o", str(self.out / name), "-L" + str(self.out), "-lndfw", *libraries], check=True)
 
-    def passes(self, name, program, limit_s):
+    def link_firmware(self, folder, changed=None):
+        objects = [changed if changed is not None and o.name == changed.name else o
+                   for o in sorted((self.out / "firmware").glob("*.o"))]
+        subprocess.run(self.compiler + ["-shared", "-o", str(folder / "libndfw.so"), *map(str, objects)], check=True)
+
+    def notices(self, name, folder, limit_s):
+        """What a program sees of the firmware in a folder, or None."""
         arguments = PROPERTY_ARGUMENTS if name == "property" else []
         try:
-            run = subprocess.run([str(program), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 timeout=limit_s, check=False)
+            run = subprocess.run([str(self.out / name), *arguments], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, timeout=limit_s, check=False,
+                                 env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
         except subprocess.TimeoutExpired:
             return "time"
         return None if run.returncode == 0 else "signal" if run.returncode < 0 else "failure"
@@ -77,12 +81,12 @@ class Bench:
         subprocess.run(self.compiler + ["-std=c11", "-O1", "-w", "-Ifirmware/include", "-Itests/golden", "-c",
                                         "tests/golden/golden_test.c", "-o", str(self.out / "tests/golden/golden_test.o")],
                        check=True)
+        self.link_firmware(self.out)
         good = True
         for name in self.names("lane.c"):
-            program = self.out / {"golden": "tests/golden/golden_test", "property": "tests/property/property"}.get(
-                name, "tests/unit/test_" + name)
+            self.link_program(name)
             start = time.monotonic()
-            seen = self.passes(name, program, 600)
+            seen = self.notices(name, self.out, 600)
             self.usual_s[name] = time.monotonic() - start
             if seen is not None:
                 print("%s: %s without any mutation" % (name, seen))
@@ -97,15 +101,12 @@ class Bench:
         source, changed = folder / file, folder / (file[:-2] + ".o")
         source.write_text(pathlib.Path("firmware", file).read_text().replace(old, new))
         subprocess.run(self.compiler + FLAGS + ["-c", str(source), "-o", str(changed)], check=True)
-        seen_by = None
+        self.link_firmware(folder, changed)
         for name in self.names(file):
-            program = self.link(name, folder, changed)
-            seen = self.passes(name, program, 10 + 10 * self.usual_s[name])
-            program.unlink()
+            seen = self.notices(name, folder, 10 + 10 * self.usual_s[name])
             if seen is not None:
-                seen_by = name, seen
-                break
-        return seen_by
+                return name, seen
+        return None
 
 
 def main():

@@ -10,4 +10,4 @@ mutants: ## single mutations of the firmware against unit, golden and property t
 	  $(MUTANTS_PROGRAMS:$(O)/%=$(MUTANTS_O)/%)
 	$(Q)CC='$(CC)' $(PYTHON) tests/mutants/mutants.py $(MUTANTS_O) $(ONLY)
 
-MUTANTS_FLAGS := -w -ffreestanding -fbuiltin -fno-strict-aliasing -ffp-contract=off
+MUTANTS_FLAGS := -w -fPIC -ffreestanding -fbuiltin -fno-strict-aliasing -ffp-contract=off

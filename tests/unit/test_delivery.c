@@ -41,6 +41,7 @@ static void relaxed_requests_use_the_other_numbers_and_are_repeated(void **state
     unit_run_for(&b.u, 30 * UNIT_MS);
     unit_expect_sent(&b.u, &p);
     assert_int_equal(p.flags, NETDAM_FLAG_PAYLOAD_CRC | NETDAM_FLAG_RELAXED | NETDAM_FLAG_AGAIN);
+    assert_int_equal(b.u.fw->peers[b.peer].laneless.again, 0);
     unit_drop_sent(&b.u);
     unit_answer(&b.u, &p, &answer);
     unit_expect_completion(&b.queue, 2, NETDAM_STATUS_OK);

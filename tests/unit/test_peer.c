@@ -184,6 +184,20 @@ static void the_time_out_is_never_below_its_minimum(void **state)
     unit_stop(&b.u);
 }
 
+static void the_time_out_is_never_above_its_maximum(void **state)
+{
+    static const uint64_t ms[] = {10, 20, 40, 50, 50};
+    struct netdam_fw_config config = bench_config();
+
+    (void)state;
+    config.rto_max_ns = 50 * UNIT_MS;
+    bench_start(&b, &config, 4, GENERATION);
+    for (unsigned tries = 0; tries < ARRAY_SIZE(ms); tries++) {
+        assert_true(ndfw_peer_rto_ns(b.u.fw, &b.u.fw->peers[b.peer], tries) == ms[tries] * UNIT_MS);
+    }
+    unit_stop(&b.u);
+}
+
 static void a_node_that_never_answers_the_first_question(void **state)
 {
     struct ndtest_packet p;
@@ -743,6 +757,7 @@ int main(void)
         cmocka_unit_test(retransmissions_back_off_and_end_in_timeout),
         cmocka_unit_test(a_measured_round_trip_sets_the_time_out),
         cmocka_unit_test(the_time_out_is_never_below_its_minimum),
+        cmocka_unit_test(the_time_out_is_never_above_its_maximum),
         cmocka_unit_test(a_node_that_never_answers_the_first_question),
         cmocka_unit_test(stale_within_the_epoch_sends_everything_again_with_the_same_numbers),
         cmocka_unit_test(stale_across_epochs_ends_what_was_sent_as_unknown_and_sends_the_rest),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # An installed tree is complete: a program outside the repository builds by pkg-config alone, shared and static, and runs
 # against the installed node; so do the installed tools (TAP).
+# shellcheck disable=SC2317 # check calls the functions
 set -uo pipefail
 root=$(realpath "$(dirname "$0")/../..")
 export LC_ALL=C.UTF-8

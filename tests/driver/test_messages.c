@@ -558,7 +558,7 @@ static void sleeper_is_woken_by_a_message(void **state)
 static void reset_returns_the_buffers(void **state)
 {
     struct netdam_remote gone = to_b();
-    struct netdam_completion completion;
+    struct netdam_completion completion = {.user_data = 0};
     unsigned posted = netdam_queue_receives(b.queue);
 
     (void)state;

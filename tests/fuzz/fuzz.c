@@ -52,6 +52,12 @@ static void fuzz_entropy(void *opaque, struct ndtest_node *node, void *buffer, s
         memcpy(buffer, &epoch, bytes < 8 ? bytes : 8);
         return;
     }
+    if (device->admin_running && bytes == 8) {
+        uint64_t key = FUZZ_KEY_RECEIVE + device->receive_keys++;
+
+        memcpy(buffer, &key, sizeof(key));
+        return;
+    }
     ndtest_random_fill(&node->entropy, buffer, bytes);
 }
 
@@ -60,7 +66,16 @@ static void fuzz_access(void *opaque, struct ndtest_node *node, uint64_t offset,
 {
     struct fuzz_device *device = opaque;
 
-    (void)access;
+    /* An entry of a completion ring is stored, then the ring's index: now it is there, and nobody has changed it. */
+    if (device->entry != 0) {
+        device->entry_receives =
+            (node->memory[device->entry + offsetof(struct netdam_completion, flags)] & NETDAM_COMPLETION_RECEIVE) != 0;
+        device->entry = 0;
+    }
+    if (access == NETDAM_FW_ACCESS_WRITE && bytes == sizeof(struct netdam_completion) &&
+        offset <= node->config.memory_bytes - bytes) {
+        device->entry = offset;
+    }
     if (device->poke_bytes != 0 && device->poke_after-- == 0) {
         memcpy(node->memory + device->poke_offset, device->poke, device->poke_bytes);
         device->poke_bytes = 0;
@@ -79,6 +94,35 @@ static void fuzz_access(void *opaque, struct ndtest_node *node, uint64_t offset,
         }
     }
     fuzz_fail("access to memory that is neither region nor ring", offset, bytes);
+}
+
+static void fuzz_trace(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t a, uint64_t b,
+                       uint64_t c)
+{
+    struct fuzz_device *device = opaque;
+
+    (void)node;
+    (void)a;
+    (void)b;
+    (void)c;
+    device->receives += event == NETDAM_FW_TRACE_COMPLETION && device->entry_receives;
+}
+
+void fuzz_put_list(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, unsigned count,
+                   uint32_t region, uint64_t address)
+{
+    struct netdam_list_entry entries[8] = {0};
+    uint32_t left = d->length;
+
+    count = count < 8 ? count : 8;
+    for (unsigned i = 0; i < count; i++) {
+        entries[i].local_region = region;
+        entries[i].length = i + 1 == count ? left : left / 2;
+        entries[i].local_address = address + 128 * i;
+        left -= entries[i].length;
+    }
+    d->list_count = (uint8_t)count;
+    memcpy(device->node.memory + offset, entries, sizeof(entries));
 }
 
 static void add_range(struct fuzz_device *device, uint32_t kind, uint32_t index, uint64_t base, uint64_t bytes)
@@ -146,6 +190,8 @@ static void restart(struct fuzz_device *device)
 {
     ndtest_node_stop(&device->node, device->now_ns);
     memset(device->ranges, 0, sizeof(device->ranges));
+    device->receives = device->entry = 0;
+    device->entry_receives = false;
     ndtest_node_start(&device->node, device->now_ns);
 }
 
@@ -192,6 +238,7 @@ void fuzz_device_open(struct fuzz_device *device)
         .transmit_end = fuzz_end,
         .access = fuzz_access,
         .entropy = fuzz_entropy,
+        .trace = fuzz_trace,
     };
     struct ndtest_node kept = device->node;
     const char *error;
@@ -199,6 +246,9 @@ void fuzz_device_open(struct fuzz_device *device)
     memset(device, 0, offsetof(struct fuzz_device, outgoing));
     device->frame_count = device->port_full = device->entropy_draws = 0;
     device->poke_bytes = 0;
+    device->receive_keys = 0;
+    device->entry = device->receives = 0;
+    device->entry_receives = false;
     device->admin_running = false;
     device->now_ns = UINT64_C(1000000000);
     /* Node 1 of the tests is the node of the golden packets: 10.0.0.2. */
@@ -250,7 +300,8 @@ void fuzz_check(struct fuzz_device *device)
         fuzz_fail("more lanes than configured", ndtest_node_counter(node, NETDAM_COUNTER_LANES),
                   ndtest_node_counter(node, NETDAM_COUNTER_LANE_WINDOWS));
     }
-    if (ndtest_node_counter(node, NETDAM_COUNTER_COMPLETIONS) > ndtest_node_counter(node, NETDAM_COUNTER_DESCRIPTORS)) {
+    if (ndtest_node_counter(node, NETDAM_COUNTER_COMPLETIONS) - device->receives >
+        ndtest_node_counter(node, NETDAM_COUNTER_DESCRIPTORS)) {
         fuzz_fail("more completions than descriptors", 0, 0);
     }
     if (ndtest_node_register(node, NETDAM_REG_MAIN_MEMORY_BYTES) != 0) {
@@ -264,7 +315,7 @@ void fuzz_device_close(struct fuzz_device *device)
     ndtest_node_stop(&device->node, device->now_ns);
     fuzz_check(device);
     if (ndtest_node_counter(&device->node, NETDAM_COUNTER_RING_ERRORS) == 0 &&
-        ndtest_node_counter(&device->node, NETDAM_COUNTER_COMPLETIONS) !=
+        ndtest_node_counter(&device->node, NETDAM_COUNTER_COMPLETIONS) - device->receives !=
             ndtest_node_counter(&device->node, NETDAM_COUNTER_DESCRIPTORS)) {
         fuzz_fail("accepted descriptors without completion after stop",
                   ndtest_node_counter(&device->node, NETDAM_COUNTER_DESCRIPTORS),
@@ -340,7 +391,7 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     memset(header, 0, 64);
     header[0] = NETDAM_WIRE_VERSION;
     header[1] = NETDAM_KIND_RESPONSE;
-    put(header + 2, payload != 0 ? NETDAM_FLAG_PAYLOAD_CRC : 0, 2);
+    put(header + 2, (payload != 0 ? NETDAM_FLAG_PAYLOAD_CRC : 0u) | (packet.flags & NETDAM_FLAG_RELAXED), 2);
     header[4] = 1;
     header[7] = status;
     put(header + 8, packet.context, 8);

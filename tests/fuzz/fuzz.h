@@ -15,6 +15,9 @@
 #define FUZZ_KEY_ALL UINT64_C(0x6b65790123456789)
 #define FUZZ_EPOCH   UINT64_C(0x5eed0001)
 
+/* Receive key of the first queue pair that has a receive ring; one more for each after it. */
+#define FUZZ_KEY_RECEIVE UINT64_C(0x7ece17e000000001)
+
 struct fuzz_input {
     const uint8_t *at;
     size_t left;
@@ -71,6 +74,12 @@ struct fuzz_device {
     unsigned frame_count;
     unsigned port_full; /* the next so many frames find no room */
     unsigned entropy_draws;
+    unsigned receive_keys; /* drawn so far */
+    /* Completions of receive buffers: the last place stored to, whether such a one is there, and how many there were.
+     */
+    uint64_t entry;
+    bool entry_receives;
+    uint64_t receives;
     /* Memory changes under the device's hands: after so many accesses from now, if bytes is not 0. */
     unsigned poke_after;
     uint64_t poke_offset;
@@ -90,6 +99,9 @@ void fuzz_device_run(struct fuzz_device *device, uint64_t budget);
 void fuzz_register_write(struct fuzz_device *device, uint32_t offset, unsigned bytes, uint64_t value);
 enum netdam_admin_status fuzz_admin(struct fuzz_device *device, enum netdam_admin command, const uint64_t *args,
                                     uint64_t results[NETDAM_ADMIN_RESULTS]);
+/* A list of `count` entries at `offset`, whose lengths add up to d->length, in region `region` from `address` on. */
+void fuzz_put_list(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, unsigned count,
+                   uint32_t region, uint64_t address);
 /* Guards, counters, bounds. */
 void fuzz_check(struct fuzz_device *device);
 void fuzz_receive(struct fuzz_device *device, const uint8_t *frame, size_t bytes);

@@ -12,16 +12,19 @@ enum action {
     ANSWER,         /* which, status, patches, then offset and value each */
     REFLECTION,     /* as ANSWER: a request of the device comes back to it */
     TIME,           /* exponent */
-    POST,           /* opcode, operation, type, length 2, remote address 2, local address 2, flags */
+    POST,           /* opcode, operation, type, length 2, remote address 2, local address 2, flags, list entries */
     CHANGE,         /* what */
     PORT_FULL,      /* frames */
+    RECEIVE,        /* length 2, local address 2, list entries */
     ACTION_COUNT,
 };
 
 #define SQ_BASE     0x0000u
 #define CQ_BASE     0x2000u
+#define RQ_BASE     0x3000u
 #define REGION_BASE 0x4000u
 #define LOCAL_BASE  0xa000u
+#define LIST_PLACE  0x3f00u /* in the local region */
 
 static void receive_patched(struct fuzz_device *device, struct fuzz_input *input, uint8_t *frame, size_t bytes)
 {
@@ -73,8 +76,13 @@ static void post(struct fuzz_device *device, struct ndtest_queue *queue, struct 
     d.u.operand[0] = fuzz_uint(input, 2);
     d.flags = fuzz_u8(input);
     collect = (d.flags & 0x80) != 0; /* lazy software lets the small completion ring fill up */
-    d.flags &= NETDAM_DESCRIPTOR_FENCE;
-    d.remote_key = FUZZ_KEY_ALL;
+    d.flags &= NETDAM_DESCRIPTOR_FLAGS_DEFINED;
+    d.remote_key = d.opcode == NETDAM_OP_SEND ? FUZZ_KEY_RECEIVE : FUZZ_KEY_ALL;
+    d.immediate = (d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? 0x1234567 : 0;
+    if ((d.flags & NETDAM_DESCRIPTOR_LIST) != 0) {
+        fuzz_put_list(device, &d, LOCAL_BASE + LIST_PLACE, fuzz_u8(input) & 7, 1, d.u.operand[0]);
+        d.u.operand[0] = LIST_PLACE;
+    }
     d.local_region = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0 ? 0 : 1;
     d.peer = d.operation >> 4 & 1;
     d.operation &= 15;
@@ -82,6 +90,23 @@ static void post(struct fuzz_device *device, struct ndtest_queue *queue, struct 
     }
     ndtest_queue_post(queue, &d, device->now_ns, &action);
     fuzz_device_run(device, 65536);
+}
+
+static void post_receive(struct fuzz_device *device, struct ndtest_queue *queue, struct fuzz_input *input)
+{
+    struct netdam_descriptor d = {.local_region = 1};
+    unsigned count;
+
+    d.length = (uint32_t)fuzz_uint(input, 2);
+    d.u.buffer.local_address = fuzz_uint(input, 2);
+    count = fuzz_u8(input) & 15;
+    if (count != 0) {
+        d.flags = NETDAM_DESCRIPTOR_LIST;
+        fuzz_put_list(device, &d, LOCAL_BASE + LIST_PLACE + 0x80, count & 7, 1, d.u.buffer.local_address);
+        d.u.buffer.local_address = LIST_PLACE + 0x80;
+    }
+    ndtest_queue_post_receive(queue, &d);
+    (void)device;
 }
 
 static void open_peer(struct fuzz_device *device, unsigned last)
@@ -99,7 +124,7 @@ static void open_peer(struct fuzz_device *device, unsigned last)
 
 static void create_region(struct fuzz_device *device, uint64_t base, uint64_t bytes, uint64_t key)
 {
-    uint64_t args[NETDAM_ADMIN_ARGS] = {base, bytes, NETDAM_PERMISSION_ALL, key};
+    uint64_t args[NETDAM_ADMIN_ARGS] = {base, bytes, NETDAM_PERMISSION_ALL, key, 0, key == FUZZ_KEY_ALL ? 1 : 0};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     fuzz_admin(device, NETDAM_ADMIN_REGION_CREATE, args, results);
@@ -134,18 +159,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t frame[FUZZ_FRAME_BYTES];
     struct fuzz_input input = {data, size};
     struct ndtest_queue queue;
-    uint64_t args[NETDAM_ADMIN_ARGS] = {SQ_BASE, 4, CQ_BASE, 2, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0xfffffff8u};
+    uint64_t args[NETDAM_ADMIN_ARGS] = {SQ_BASE,    4, CQ_BASE, 2, RQ_BASE, 3, (uint64_t)NETDAM_VECTOR_NONE << 16,
+                                        0xfffffff8u};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     fuzz_device_open(&device);
+    fuzz_admin(&device, NETDAM_ADMIN_QUEUE_CREATE, args, results);
     create_region(&device, REGION_BASE, 4096, FUZZ_KEY_ALL);
     create_region(&device, LOCAL_BASE, 0x4000, FUZZ_KEY_ALL + 1);
-    fuzz_admin(&device, NETDAM_ADMIN_QUEUE_CREATE, args, results);
     queue = (struct ndtest_queue){.node = &device.node,
                                   .sq_base = SQ_BASE,
                                   .cq_base = CQ_BASE,
                                   .sq_log2 = 4,
                                   .cq_log2 = 2,
+                                  .rq_base = RQ_BASE,
+                                  .rq_log2 = 3,
+                                  .receive_produced = 0xfffffff8u,
                                   .id = (uint32_t)results[0],
                                   .produced = 0xfffffff8u,
                                   .consumed = 0xfffffff8u,
@@ -187,6 +216,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         case CHANGE:
             change(&device, fuzz_u8(&input));
+            break;
+        case RECEIVE:
+            post_receive(&device, &queue, &input);
             break;
         default:
             device.port_full = fuzz_u8(&input) % 8;

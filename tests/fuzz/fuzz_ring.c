@@ -18,9 +18,16 @@ enum action {
     CONSUME, /* queue */
     QUEUE,   /* queue pair with rings in their usual place */
     PEER,    /* last byte of the address */
-    REGION,  /* base in KiB, KiB, permissions */
+    REGION,  /* base in KiB, KiB, permissions and queue pair + 1 */
+    RECEIVE, /* queue, length 2, region, address 2, in short */
     ACTION_COUNT,
 };
+
+/* Within the place of a queue's rings, and within the region at 16 KiB. */
+#define CQ_PLACE   0x400u
+#define RQ_PLACE   0xd00u
+#define LIST_BASE  0x4000u
+#define LIST_PLACE 0x1f00u
 
 static uint64_t ring_place(unsigned queue)
 {
@@ -40,6 +47,37 @@ static uint32_t load32(const struct fuzz_device *device, uint64_t offset)
     return value;
 }
 
+/* Where the seeds have a region. */
+static void add_list(struct fuzz_device *device, struct netdam_descriptor *d, unsigned count)
+{
+    if ((d->flags & NETDAM_DESCRIPTOR_LIST) != 0) {
+        fuzz_put_list(device, d, LIST_BASE + LIST_PLACE, count & 7, d->local_region, d->u.buffer.local_address);
+        d->u.buffer.local_address = LIST_PLACE;
+    }
+}
+
+/* A receive buffer, behind whatever the ring's header says at the moment. */
+static void receive(struct fuzz_device *device, struct fuzz_input *input)
+{
+    unsigned queue = fuzz_u8(input) & 3;
+    uint64_t rq = ring_place(queue) + RQ_PLACE;
+    uint32_t producer = load32(device, rq);
+    struct netdam_descriptor d = {0};
+    unsigned odd;
+
+    d.length = (uint32_t)fuzz_uint(input, 2);
+    d.local_region = fuzz_u8(input) & 7;
+    d.u.buffer.local_address = fuzz_uint(input, 2);
+    odd = fuzz_u8(input);
+    d.flags = (odd & 0x40) != 0 ? NETDAM_DESCRIPTOR_LIST : 0;
+    add_list(device, &d, odd);
+    if ((odd & 0x80) != 0) {
+        ((uint8_t *)&d)[odd & 63] = fuzz_u8(input);
+    }
+    memcpy(device->node.memory + rq + 128 + 64 * (producer & 7), &d, sizeof(d));
+    store32(device, rq, producer + 1);
+}
+
 /* One descriptor with mostly sensible fields, behind whatever the ring's header says at the moment. */
 static void produce(struct fuzz_device *device, struct fuzz_input *input)
 {
@@ -54,11 +92,16 @@ static void produce(struct fuzz_device *device, struct fuzz_input *input)
     d.type = fuzz_u8(input);
     d.peer = fuzz_u8(input) & 7;
     d.length = (uint32_t)fuzz_uint(input, 2);
-    d.remote_key = FUZZ_KEY_ALL;
+    d.remote_key = d.opcode == NETDAM_OP_SEND ? FUZZ_KEY_RECEIVE : FUZZ_KEY_ALL;
     d.remote_address = fuzz_uint(input, 2);
     d.local_region = fuzz_u8(input) & 7;
     d.u.operand[0] = fuzz_uint(input, 2);
     odd = fuzz_u8(input);
+    if ((odd & 0x40) != 0) {
+        d.flags = fuzz_u8(input);
+        d.immediate = (d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? 0x1234567 : 0;
+        add_list(device, &d, odd);
+    }
     if ((odd & 0x80) != 0) {
         /* One byte anywhere. */
         ((uint8_t *)&d)[odd & 63] = fuzz_u8(input);
@@ -85,9 +128,14 @@ static void command(struct fuzz_device *device, struct fuzz_input *input)
 
 static void queue_create(struct fuzz_device *device, unsigned which)
 {
-    uint64_t args[NETDAM_ADMIN_ARGS] = {
-        ring_place(which),   3, ring_place(which) + 0x400, 3 + (which >> 6), 0, 0, (uint64_t)(which >> 2 & 7) << 16,
-        UINT64_C(0xfffffffa)};
+    uint64_t args[NETDAM_ADMIN_ARGS] = {ring_place(which),
+                                        3,
+                                        ring_place(which) + CQ_PLACE,
+                                        3 + (which >> 6),
+                                        ring_place(which) + RQ_PLACE,
+                                        3,
+                                        (uint64_t)(which >> 2 & 7) << 16,
+                                        UINT64_C(0xfffffffa)};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     fuzz_admin(device, NETDAM_ADMIN_QUEUE_CREATE, args, results);
@@ -106,7 +154,7 @@ static void peer_open(struct fuzz_device *device, unsigned last)
 
 static void region_create(struct fuzz_device *device, uint64_t base, uint64_t bytes, unsigned permissions)
 {
-    uint64_t args[NETDAM_ADMIN_ARGS] = {base, bytes, permissions, FUZZ_KEY_ALL};
+    uint64_t args[NETDAM_ADMIN_ARGS] = {base, bytes, permissions & 31, FUZZ_KEY_ALL, 0, permissions >> 5};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     fuzz_admin(device, NETDAM_ADMIN_REGION_CREATE, args, results);
@@ -181,13 +229,16 @@ static void act(struct fuzz_device *device, struct fuzz_input *input)
         break;
     case CONSUME:
         queue = fuzz_u8(input);
-        store32(device, ring_place(queue) + 0x400 + 64, load32(device, ring_place(queue) + 0x400));
+        store32(device, ring_place(queue) + CQ_PLACE + 64, load32(device, ring_place(queue) + CQ_PLACE));
         break;
     case QUEUE:
         queue_create(device, fuzz_u8(input));
         break;
     case PEER:
         peer_open(device, fuzz_u8(input) & 3);
+        break;
+    case RECEIVE:
+        receive(device, input);
         break;
     default:
         which = fuzz_u8(input) & 63;

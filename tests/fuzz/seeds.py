@@ -5,9 +5,9 @@ import pathlib
 import struct
 import sys
 
-FRAME_RAW, FRAME_REPAIRED, FRAME_CRC, ANSWER, REFLECTION, TIME, POST, CHANGE, PORT_FULL = range(9)
+FRAME_RAW, FRAME_REPAIRED, FRAME_CRC, ANSWER, REFLECTION, TIME, POST, CHANGE, PORT_FULL, RECEIVE = range(10)
 (REGISTER_WRITE, REGISTER_READ, COMMAND, POKE, POKE_LATER, RUN, SLEEP, PRODUCE, ANSWER_RING, CONSUME, QUEUE, PEER,
- REGION) = range(13)
+ REGION, RECEIVE_RING) = range(14)
 
 
 def hex_bytes(path):
@@ -18,20 +18,44 @@ def frame(kind, data):
     return bytes([kind]) + struct.pack("<H", len(data)) + data
 
 
-def post(opcode, operation, type_, length):
-    return struct.pack("<BBBBHHHB", POST, opcode, operation, type_, length, 64, 128, 0x80)
+def post(opcode, operation, type_, length, flags=0, entries=0):
+    address = 0 if opcode == SEND else 64
+    local = 64 if opcode in ATOMICS else 128
+    return (struct.pack("<BBBBHHHB", POST, opcode, operation, type_, length, address, local, 0x80 | flags) +
+            (bytes([entries]) if flags & LIST else b""))
+
+
+def receive(length, entries=0):
+    return struct.pack("<BHHB", RECEIVE, length, 256, entries)
 
 
 def answer(which, status):
     return bytes([ANSWER, which, status, 0])
 
 
-def produce(queue, opcode, operation, type_, length):
-    return struct.pack("<BBBBBBHHBHB", PRODUCE, queue, opcode, operation, type_, 0, length, 64, 0, 128, 0)
+def produce(queue, opcode, operation, type_, length, flags=0, entries=0):
+    address = 0 if opcode == SEND else 64
+    return (struct.pack("<BBBBBBHHBHB", PRODUCE, queue, opcode, operation, type_, 0, length, address, 0, 128,
+                        0x40 | entries if flags else 0) + (bytes([flags]) if flags else b""))
 
 
+def receive_ring(queue, length, entries=0):
+    return struct.pack("<BBHBHB", RECEIVE_RING, queue, length, 0, 256, 0x40 | entries if entries else 0)
+
+
+SEND = 0x12
+ATOMICS = (0x30, 0x31, 0x32, 0x33)
+# Descriptor flags.
+FENCE, RELAXED, ORDERED, UNRELIABLE, IMMEDIATE, LIST = 1, 2, 4, 8, 16, 64
+
+# Opcode, operation, type, length, flags, entries of the list.
 OPS = [(0x01, 0, 0, 100), (0x10, 0, 0, 3000), (0x11, 0, 0, 3000), (0x20, 1, 0x0b, 4096), (0x20, 3, 0x08, 64),
-       (0x30, 0, 8, 8), (0x31, 0, 6, 4)]
+       (0x30, 0, 8, 8), (0x31, 0, 6, 4), (0x32, 0, 8, 8), (0x33, 1, 0x0c, 8), (0x20, 1, 0x09, 64),
+       (0x20, 2, 0x0a, 64), (0x20, 8, 0x02, 64), (SEND, 0, 0, 100), (SEND, 0, 0, 100, IMMEDIATE), (SEND, 0, 0, 0),
+       (SEND, 0, 0, 1000, LIST, 3), (0x11, 0, 0, 3000, IMMEDIATE), (0x11, 0, 0, 100, IMMEDIATE | FENCE),
+       (0x11, 0, 0, 3000, LIST, 4), (0x10, 0, 0, 3000, LIST, 2), (0x01, 0, 0, 100, LIST, 2),
+       (0x11, 0, 0, 3000, RELAXED), (0x11, 0, 0, 3000, UNRELIABLE), (0x11, 0, 0, 300, ORDERED),
+       (SEND, 0, 0, 100, UNRELIABLE), (0x20, 3, 0x08, 64, RELAXED)]
 
 
 def main():
@@ -48,12 +72,20 @@ def main():
     for number, op in enumerate(OPS):
         confirmed = answer(0, 0x40) + answer(0, 0) + answer(0, 0) + answer(1, 0) + answer(2, 0)
         (frames / ("post-%d" % number)).write_bytes(post(*op) + confirmed + post(*op) + bytes([TIME, 30]) + confirmed)
-        (frames / ("reflect-%d" % number)).write_bytes(post(*op) + bytes([REFLECTION, 0]))
-        start = bytes([REGION, 16, 32, 0x1f, QUEUE, 0, PEER, 1])
+        # Its own request comes back once the generation is known, with receive buffers and without.
+        (frames / ("reflect-%d" % number)).write_bytes(
+            post(*op) + answer(0, 0x40) + bytes([REFLECTION, 0]) + receive(1400) + receive(1400, 3) + receive(10) +
+            4 * (post(*op) + bytes([REFLECTION, 0])))
+        start = bytes([QUEUE, 0, REGION, 16, 32, 0x3f, PEER, 1])
+        itself = bytes([QUEUE, 0, REGION, 16, 32, 0x3f, PEER, 2])
         run = bytes([RUN, 10, 255, 255])
         honest = run + bytes([ANSWER_RING, 0, 0x40]) + run + 3 * (bytes([ANSWER_RING, 0, 0]) + run)
         (rings / ("post-%d" % number)).write_bytes(
             start + produce(0, *op) + honest + produce(0, *op) + honest + bytes([CONSUME, 0, SLEEP]))
+        more = bytes([RUN, 10, 255, 255, CONSUME, 0])
+        (rings / ("itself-%d" % number)).write_bytes(
+            itself + produce(0, *op) + 2 * more + receive_ring(0, 1400) + receive_ring(0, 1400, 3) +
+            receive_ring(0, 10) + 4 * (produce(0, *op) + more))
         (rings / ("timeout-%d" % number)).write_bytes(start + produce(0, *op) + 6 * bytes([RUN, 31, 255, 255]))
 
 

@@ -180,6 +180,9 @@ static void copy(uint8_t *memory, const struct buffer *buffer, uint64_t at, uint
         bytes -= step;
         at = 0;
     }
+    if (!in && bytes != 0) {
+        memset(data, 0, bytes); /* a buffer that cannot be: nobody's random bytes */
+    }
 }
 
 const uint8_t *buffer_gather(struct world *world, const struct site *site, const struct buffer *buffer, uint64_t at,

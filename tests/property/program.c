@@ -413,7 +413,7 @@ static void post_burst(struct world *world, struct site *site)
     }
     /* Many of one kind towards one peer. */
     if (chance(world, world->bursts)) {
-        count *= 3;
+        count *= 3 + (unsigned)draw(world, 8);
         only = &site->peers[draw(world, SITE_PEERS)];
         world->burst.flags = chance(world, 60) ? NETDAM_DESCRIPTOR_ORDERED : 0;
         world->burst.opcode = chance(world, 50) ? NETDAM_OP_SEND : 0;
@@ -452,7 +452,7 @@ static void disturb(struct world *world, struct site *site)
     uint64_t which = draw(world, 100);
     unsigned slot;
 
-    if (which < 25) {
+    if (which < 20) {
         region_change(world, site, (unsigned)draw(world, TARGET_REGIONS));
     } else if (which < 32) {
         region_change(world, site, TARGET_REGIONS + (unsigned)draw(world, LOCAL_REGIONS + 1));

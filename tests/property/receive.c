@@ -72,6 +72,10 @@ void receive_post(struct world *world, struct site *site, unsigned queue)
     if (!buffer_draw(world, site, &buffer, &d, NETDAM_PERMISSION_LOCAL_WRITE, wild, &valid)) {
         return;
     }
+    /* Few in the first local region: it could never be destroyed. */
+    if (buffer.slot < SITE_SLOTS / LOCAL_REGIONS && draw(world, 10) != 0) {
+        return;
+    }
     if (wild && valid) {
         spoil(world, &d);
         valid = false;

@@ -93,6 +93,14 @@ MUTANTS = [
      "return NETDAM_STATUS_OK + 0 * (int)total;"),
     ("a list that is read from its first entry each time", "buffer.c", "            offset -= piece->length;\n",
      "            offset = 0;\n"),
+    ("a RELAXED modification refused here after it was sent", "requester.c",
+     "(netdam_op_flags(fw->operations[flight->operation].descriptor.opcode) & NETDAM_OPF_MODIFIES) != 0",
+     "sequence == &peer->lane"),
+    ("a wrong link-layer address kept for ever", "peer.c", "if (doubtful) {", "if (false) {"),
+    ("receive buffers forgotten by QUEUE_DESTROY", "queue.c", "with_ring && n < queue->rq_entries; n++",
+     "with_ring && n < 0; n++"),
+    ("NOT_READY where one buffer is left", "queue.c", "return producer - queue->rq_consumer;",
+     "return producer - queue->rq_consumer - (producer != queue->rq_consumer);"),
     ("halves with ties away from even", "alu.c", "bits += 0xfffu + (bits >> 13 & 1);", "bits += 0x1000u;"),
     ("bfloat16 cut off", "alu.c", "(bits + 0x7fffu + (bits >> 16 & 1)) >> 16", "bits >> 16"),
     ("a saturating sum that stays at the wrong limit", "alu.c", "(value_type)a < 0 ? (bits_type)(low)",
@@ -155,8 +163,8 @@ def main():
             failed = True
             continue
         try:
-            passed, seen = run_property(build(root, out, compiler, number, file, pattern.sub(lambda _: replace, text)), root,
-                                        PACKETS)
+            changed = pattern.sub(lambda _, text=replace: text, text)
+            passed, seen = run_property(build(root, out, compiler, number, file, changed), root, PACKETS)
         except subprocess.TimeoutExpired:
             passed, seen = True, None
         noticed = not passed and seen is not None

@@ -286,8 +286,7 @@ static void peer_open(struct world *world, struct site *site, unsigned slot)
     }
     peer->target = (uint8_t)target;
     peer->family = chance(world, 25) ? 6 : 4;
-    /* There is no neighbour discovery for IPv6. */
-    if (target != site->node.index && (peer->family == 6 || world->all_static || chance(world, 50))) {
+    if (target != site->node.index && (world->all_static || chance(world, 50))) {
         ndtest_neighbour_set(&site->node, &world->sites[target].node, peer->family, now(world));
     }
     status = ndtest_peer_open(&site->node, &world->sites[target].node, peer->family, now(world), &peer->handle);
@@ -439,7 +438,7 @@ void program_change_weather(struct world *world)
     weather->drop = (uint32_t)draw(world, bad + 1);
     weather->duplicate = (uint32_t)draw(world, bad * 2 + 1);
     weather->late = (uint32_t)draw(world, bad + 1);
-    weather->corrupt_ethernet = world->all_static;
+    weather->corrupt_ethernet = true;
     weather->corrupt = crc ? (uint32_t)draw(world, bad + 1) : 0;
     weather->port_full = chance(world, 30) ? (uint32_t)draw(world, bad + 1) : 0;
     weather->latency_ns = 1000 + draw(world, 40000);

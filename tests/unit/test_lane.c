@@ -118,6 +118,10 @@ static const struct step steps[] = {
     /* A confirmation beyond everything that was seen: what comes late is below the floor. */
     T(G, 5, 0, EXECUTE, 5) C(G, 10, EXECUTE, 10) T(G, 9, 4, DROP, 10) T(G, 10, 0, EXECUTE, 10)
     NEW
+    /* What lies above a confirmed floor stays known, although something below came after it. */
+    T(G, 10, 0, EXECUTE, 10) T(G, 13, 3, EXECUTE, 10) T(G, 11, 1, EXECUTE, 10) C(G, 12, EXECUTE, 12)
+    T(G, 13, 1, REPEATED, 12) T(G, 12, 0, EXECUTE, 12)
+    NEW
     /* A confirmation is a fence even where there was no lane: nothing below is executed after it. */
     C(0, 5, STALE, 0) C(ALIEN, 5, STALE, 0) C(G, 5, EXECUTE, 5) T(G, 3, 0, DROP, 5) T(G, 4, 1, DROP, 5)
     T(G, 5, 2, EXECUTE, 5)

@@ -523,6 +523,36 @@ static void what_we_send_over_ipv6_has_a_checksum_that_is_never_zero(void **stat
     unit_stop(&b.u);
 }
 
+/* The last two bytes of the payload, which nothing else sums, are chosen so that the checksum comes out as 0. */
+static void a_checksum_of_zero_is_sent_as_its_other_form(void **state)
+{
+    struct netdam_fw_config config = bench_config();
+    uint8_t payload[2] = {0, 0};
+    struct unit_request r = {.opcode = NETDAM_OP_ECHO,
+                             .family = 6,
+                             .length = 2,
+                             .payload_length = 2,
+                             .payload = payload,
+                             .no_crc = true};
+    const uint8_t *sent;
+    size_t bytes;
+
+    (void)state;
+    config.no_payload_crc = true;
+    bench_start(&b, &config, 4, GENERATION);
+    unit_request(&b.u, &r);
+    sent = unit_sent_frame(&b.u, &bytes);
+    assert_non_null(sent);
+    assert_int_equal(bytes % 2, 0);
+    memcpy(payload, sent + 60, 2);
+    assert_true(payload[0] != 0xff || payload[1] != 0xff);
+    unit_request(&b.u, &r);
+    sent = unit_sent_frame(&b.u, &bytes);
+    assert_non_null(sent);
+    assert_true(sent[60] == 0xff && sent[61] == 0xff);
+    unit_stop(&b.u);
+}
+
 static size_t ping(uint8_t *frame, size_t data)
 {
     uint32_t sum = 0;
@@ -695,6 +725,7 @@ int main(void)
         cmocka_unit_test(frames_longer_than_any_mtu_are_dropped),
         cmocka_unit_test(checksums_are_verified_where_there_are_any),
         cmocka_unit_test(what_we_send_over_ipv6_has_a_checksum_that_is_never_zero),
+        cmocka_unit_test(a_checksum_of_zero_is_sent_as_its_other_form),
         cmocka_unit_test(pings_are_answered),
         cmocka_unit_test(pings_that_are_wrong_or_too_long_are_not),
         cmocka_unit_test(frames_to_oneself_do_not_touch_the_port),

@@ -239,4 +239,6 @@ MUTATIONS = [
 ANSWERED = {
     "an interrupt of a vector that is not there":
         "equivalent: QUEUE_CREATE takes a vector that is there, or none, which is 65535; MSI-X ends at 2048",
+    "no interrupt for what a closed peer completes, until the next run":
+        "no difference outside: every command asks for a run, which signals what has completed",
 }

@@ -528,12 +528,8 @@ static void a_checksum_of_zero_is_sent_as_its_other_form(void **state)
 {
     struct netdam_fw_config config = bench_config();
     uint8_t payload[2] = {0, 0};
-    struct unit_request r = {.opcode = NETDAM_OP_ECHO,
-                             .family = 6,
-                             .length = 2,
-                             .payload_length = 2,
-                             .payload = payload,
-                             .no_crc = true};
+    struct unit_request r = {
+        .opcode = NETDAM_OP_ECHO, .family = 6, .length = 2, .payload_length = 2, .payload = payload, .no_crc = true};
     const uint8_t *sent;
     size_t bytes;
 

@@ -458,6 +458,36 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
     }
 }
 
+static void regions_and_rings_may_end_where_memory_ends(void **state)
+{
+    struct netdam_fw_config config = config_of_registers();
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+
+    (void)state;
+    config.memory_bytes = 16 * MEMORY;
+    unit_start(&u, 0, &config);
+    for (unsigned log2 = NETDAM_RING_LOG2_MIN; log2 <= NETDAM_RING_LOG2_MAX; log2 += NETDAM_RING_LOG2_MAX - 1) {
+        uint64_t sq_bytes = netdam_ring_bytes(log2, 64), cq_bytes = netdam_ring_bytes(log2, 32);
+        uint64_t args[] = {config.memory_bytes - sq_bytes, log2, 0, log2, 5 * MEMORY, log2, NONE, 0};
+        uint64_t id;
+
+        assert_int_equal(unit_admin(&u, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results), OK);
+        id = results[0];
+        assert_int_equal(unit_admin(&u, NETDAM_ADMIN_QUEUE_DESTROY, &id, 1, NULL), OK);
+        args[0] = 0;
+        args[2] = config.memory_bytes - cq_bytes;
+        assert_int_equal(unit_admin(&u, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results), OK);
+        id = results[0];
+        assert_int_equal(unit_admin(&u, NETDAM_ADMIN_QUEUE_DESTROY, &id, 1, NULL), OK);
+        args[0] += 64; /* beside the others, and one too far */
+        args[2] += 64;
+        assert_int_equal(unit_admin(&u, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results), BAD);
+    }
+    unit_region(&u, config.memory_bytes - 8, 8, NETDAM_PERMISSION_ALL, 0);
+    unit_region(&u, 0, config.memory_bytes, NETDAM_PERMISSION_ALL, 0);
+    unit_stop(&u);
+}
+
 static void tables_that_are_full_say_so_and_have_room_again(void **state)
 {
     uint64_t args[4] = {0}, results[NETDAM_ADMIN_RESULTS];
@@ -625,6 +655,7 @@ int main(void)
         cmocka_unit_test(the_page_of_counters_shows_each_and_takes_no_write),
         cmocka_unit_test(the_platform_tells_of_link_and_main_memory),
         cmocka_unit_test(bad_arguments_are_refused_and_change_nothing),
+        cmocka_unit_test(regions_and_rings_may_end_where_memory_ends),
         cmocka_unit_test(tables_that_are_full_say_so_and_have_room_again),
         cmocka_unit_test(keys_are_drawn_different_and_never_zero),
         cmocka_unit_test(what_was_drawn_already_is_drawn_again),

@@ -25,7 +25,7 @@ static int lock_directory(const char *path)
     int error;
     int fd;
 
-    strcpy(copy, path);
+    memcpy(copy, path, strlen(path) + 1);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return -errno;
@@ -87,7 +87,7 @@ int ndbroker_listen(struct ndbroker_listener *listener, const char *path, mode_t
     if (strlen(path) >= sizeof(name.sun_path)) {
         return -ENAMETOOLONG;
     }
-    strcpy(name.sun_path, path);
+    memcpy(name.sun_path, path, strlen(path) + 1);
     lock = lock_directory(path);
     if (lock < 0) {
         return lock;

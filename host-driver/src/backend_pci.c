@@ -24,9 +24,8 @@ struct pci {
     uint64_t registers_bytes;
     uint8_t *memory;
     uint64_t memory_bytes;
-    int lock_fd;      /* resource0, locked; or -1 */
-    int registers_fd; /* resource0 again: whoever gets this one does not get the lock; or -1 */
-    int memory_fd;    /* resource2, or -1 */
+    int lock_fd;   /* resource0, locked; or -1 */
+    int memory_fd; /* resource2, or -1 */
 };
 
 static uint64_t pci_register_read(void *opaque, uint32_t offset, unsigned bytes)
@@ -50,6 +49,10 @@ static int pci_interrupt_fd(void *opaque, unsigned vector)
     return -ENOTSUP;
 }
 
+/*
+ * The lock goes with the registers, and ends when the last process that was given them has closed and unmapped them:
+ * the card is not free while somebody may still store into its memory.
+ */
 static int pci_share(void *opaque, struct ndlib_share *share)
 {
     const struct pci *pci = opaque;
@@ -57,7 +60,7 @@ static int pci_share(void *opaque, struct ndlib_share *share)
     if (pci->memory_fd < 0) {
         return -ENOTSUP;
     }
-    *share = (struct ndlib_share){.memory_fd = pci->memory_fd, .registers_fd = pci->registers_fd};
+    *share = (struct ndlib_share){.memory_fd = pci->memory_fd, .registers_fd = pci->lock_fd};
     return 0;
 }
 
@@ -73,9 +76,6 @@ static void pci_close(void *opaque)
     }
     if (pci->lock_fd >= 0) {
         close(pci->lock_fd); /* ends the lock */
-    }
-    if (pci->registers_fd >= 0) {
-        close(pci->registers_fd);
     }
     if (pci->memory_fd >= 0) {
         close(pci->memory_fd);
@@ -284,12 +284,6 @@ static int open_resources(struct pci *pci, const char *root, const char *address
         return 0;
     }
     pci->lock_fd = fd;
-    fd = attribute_open(root, address, what, O_RDWR);
-    if (fd < 0) {
-        rc = fd;
-        goto fail;
-    }
-    pci->registers_fd = fd;
 
     what = "resource2";
     fd = attribute_open(root, address, what, O_RDWR);
@@ -366,7 +360,6 @@ int ndlib_pci_open(const char *root, const char *address, const struct netdam_op
         return -ENOMEM;
     }
     pci->lock_fd = -1;
-    pci->registers_fd = -1;
     pci->memory_fd = -1;
     rc = open_resources(pci, root, address, observe, log);
     if (rc != 0) {

@@ -9,10 +9,8 @@
 #include <sys/types.h>
 
 #include "broker.h"
-#include "netdam.h"
+#include "user.h"
 
-/* Long enough for a machine that is busy with other things. */
-#define SOON_NS      UINT64_C(120000000000)
 #define SOON_SECONDS 120
 
 struct rig {
@@ -43,24 +41,6 @@ bool rig_says(const struct rig *rig, const char *text);
 /* Waits until so many clients hold something or at least could; false if that does not happen soon. */
 bool rig_wait_clients(struct netdam_device *observer, int count);
 
-/* A client with a region, a queue pair and its own device as a peer. */
-struct user {
-    struct netdam_device *device;
-    struct netdam_region *region;
-    struct netdam_queue *queue;
-    struct netdam_peer *self;
-    uint64_t offset;
-    uint64_t key;
-    uint64_t *memory;
-};
-
-/* 0, or what failed first; then it holds nothing. Usable in children: asserts nothing. */
-int user_open(struct user *user, const char *device, uint64_t bytes, uint64_t key);
-void user_close(struct user *user);
-
-/* Operations on the user's own region over the network's loopback: 0 if all were right. */
-int user_work(struct user *user, unsigned rounds);
-
 /* Runs `body` in a process that dies with this one; its result is the exit status. */
 pid_t rig_fork(int (*body)(void *argument), void *argument);
 
@@ -80,7 +60,8 @@ int raw_open(const struct rig *rig, uint64_t flags, struct ndlib_broker_reply *r
 /* An administration command; the device's answer. */
 uint32_t raw_admin(int fd, uint64_t command, const uint64_t *arguments, unsigned count,
                    struct ndlib_broker_reply *reply);
-/* Whether the other end hangs up soon, whatever it says before. */
+/* Whether the other end hangs up soon, whatever it says before; or says nothing before. */
 bool raw_ends(int fd);
+bool raw_ends_mute(int fd);
 
 #endif

@@ -288,6 +288,11 @@ static void a_client_gets_no_more_than_its_share(void **state)
     assert_int_equal(netdam_alloc(user.device, 0, 0, &offset), -EINVAL);
     assert_int_equal(netdam_alloc(user.device, 64, 3, &offset), -EINVAL);
 
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(netdam_alloc(user.device, UINT64_C(768) << 10, 0, &offset), 0);
+        assert_int_equal(netdam_free(user.device, offset), 0);
+    }
+
     /* Somebody else's share is not touched, and what is given back can be had again. */
     assert_int_equal(user_open(&other, small.device, UINT64_C(512) << 10, 0), 0);
     assert_int_equal(user_work(&other, 2), 0);

@@ -10,6 +10,7 @@ import collections
 import concurrent.futures
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -34,6 +35,12 @@ LIKELY = {
     "buffer.c": ["delivery", "receive", "queue"],
     "admin.c": ["registers", "queue", "receive"],
 }
+
+
+def mutate(file, old, new):
+    """The module's text with the mutation, and how often it was found; any white space is like any other."""
+    pattern = r"\s+".join(re.escape(word) for word in old.split())
+    return re.subn(pattern, lambda _: new, pathlib.Path("firmware", file).read_text())
 
 
 class Bench:
@@ -99,7 +106,7 @@ class Bench:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         source, changed = folder / file, folder / (file[:-2] + ".o")
-        source.write_text(pathlib.Path("firmware", file).read_text().replace(old, new))
+        source.write_text(mutate(file, old, new)[0])
         subprocess.run(self.compiler + FLAGS + ["-c", str(source), "-o", str(changed)], check=True)
         self.link_firmware(folder, changed)
         for name in self.names(file):
@@ -115,7 +122,7 @@ def main():
     chosen = [(n, *m) for n, m in enumerate(MUTATIONS, 1) if not only or m[0] in only]
     wrong = False
     for number, file, old, new, what in list(chosen):
-        found = pathlib.Path("firmware", file).read_text().count(old)
+        found = mutate(file, old, new)[1]
         if found != 1 or old == new:
             print("%3d %s: text found %d times: %s" % (number, file, found, old))
             chosen.remove((number, file, old, new, what))

@@ -198,7 +198,8 @@ def run_pair(directory, options, machines):
     for machine in machines:
         machine.wait_sockets()
         machine.describe()
-    if not options.no_tmux and sys.stdin.isatty() and sys.stdout.isatty() and shutil.which("tmux"):
+    has_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    if has_terminal and not options.no_tmux and shutil.which("tmux"):
         tmux_windows(directory, machines)
     if any(machine.process.poll() is None for machine in machines):
         print("Attach from other terminals (Enter shows the prompt, Ctrl-] leaves). Ctrl-C here ends both guests.", flush=True)

@@ -34,5 +34,5 @@ pair: hand-prepared ## two guests on one wire, in tmux or on sockets; PCAP=1 FIL
 
 -include $(O)/tests/hand/netdam-share.d
 
-SLOW_TESTS += tests/hand/hand_test.py
-tests/hand/hand_test.py: hand-files
+SLOW_TESTS += tests/hand/hand_test.py tests/hand/tutorial_test.py tests/hand/opcode_test.sh
+tests/hand/hand_test.py tests/hand/tutorial_test.py: hand-files

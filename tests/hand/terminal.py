@@ -10,6 +10,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 ANSWER_SECONDS = 120
+END_SECONDS = 30
 
 
 class Terminal:
@@ -61,10 +62,31 @@ class Terminal:
                 self.status = os.waitstatus_to_exitcode(status)
         return self.status
 
+    def session(self):
+        """The processes that were started in this terminal and are still there."""
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            # State, parent, group, session.
+            if fields[0] != "Z" and int(fields[3]) == self.pid:
+                found.append(int(name))
+        return found
+
     def end(self):
+        """Ends what still runs in it, in the background too."""
+        for number, seconds in ((signal.SIGTERM, 0), (signal.SIGHUP, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
+            for pid in self.session():
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
+            deadline = time.monotonic() + seconds
+            while self.session() and time.monotonic() < deadline:
+                self.read(0.1)
         if self.status is None:
-            os.kill(self.pid, signal.SIGTERM)
-            if self.wait() is None:
-                os.kill(self.pid, signal.SIGKILL)
-                self.wait()
+            self.wait()
         os.close(self.fd)

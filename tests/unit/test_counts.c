@@ -138,6 +138,20 @@ static void a_lost_packet_is_repaired_once_and_then_left_to_its_timer(void **sta
     unit_stop(&b.u);
 }
 
+static void a_reset_sends_nothing_to_whoever_has_not_been_heard_of(void **state)
+{
+    struct ndtest_packet p;
+
+    (void)state;
+    bench_start(&b, NULL, 4, 0);
+    bench_write(&b, 8, 1);
+    unit_expect_sent(&b.u, &p); /* the question for the generation */
+    ndtest_node_stop(&b.u.node, b.u.now_ns);
+    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_FLUSHED);
+    unit_expect_silence(&b.u);
+    unit_stop(&b.u);
+}
+
 static void busy_slows_down(void **state)
 {
     struct unit_answer busy = {.status = NETDAM_STATUS_BUSY};
@@ -161,6 +175,7 @@ int main(void)
         cmocka_unit_test(a_node_that_has_forgotten_needs_no_confirmation),
         cmocka_unit_test(a_late_confirmation_takes_no_later_one_back),
         cmocka_unit_test(a_lost_packet_is_repaired_once_and_then_left_to_its_timer),
+        cmocka_unit_test(a_reset_sends_nothing_to_whoever_has_not_been_heard_of),
         cmocka_unit_test(busy_slows_down),
     };
 

@@ -439,6 +439,25 @@ static void a_local_region_that_goes_in_flight_ends_the_request(void **state)
     }
 }
 
+/* Taken, but not sent yet: nothing can have been applied. */
+static void a_local_region_that_goes_before_sending_refuses_the_request(void **state)
+{
+    struct unit_answer stale = {.status = NETDAM_STATUS_STALE, .generation = GENERATION};
+    static struct bench b;
+    struct ndtest_packet p;
+
+    (void)state;
+    bench_start(&b, NULL, 4, 0);
+    bench_write(&b, 16, 5);
+    unit_expect_sent(&b.u, &p); /* the question for the generation */
+    assert_int_equal(p.opcode, NETDAM_OP_CONFIRM);
+    assert_int_equal(ndtest_region_destroy(&b.u.node, b.region, b.u.now_ns), NETDAM_ADMIN_STATUS_OK);
+    unit_answer(&b.u, &p, &stale);
+    unit_expect_completion(&b.queue, 5, NETDAM_STATUS_LOCAL_REGION);
+    unit_expect_silence(&b.u);
+    unit_stop(&b.u);
+}
+
 /* An ECHO changes nothing: that it cannot be repeated is a plain error. */
 static void an_echo_whose_region_goes_is_refused(void **state)
 {
@@ -641,6 +660,7 @@ int main(void)
         cmocka_unit_test(answers_that_do_not_match_are_ignored),
         cmocka_unit_test(doubled_and_late_answers_do_not_touch_a_buffer_in_its_new_use),
         cmocka_unit_test(a_local_region_that_goes_in_flight_ends_the_request),
+        cmocka_unit_test(a_local_region_that_goes_before_sending_refuses_the_request),
         cmocka_unit_test(an_echo_whose_region_goes_is_refused),
         cmocka_unit_test(a_write_whose_region_goes_is_still_ok_when_it_was_answered),
         cmocka_unit_test(a_full_port_holds_back_and_loses_nothing),

@@ -389,7 +389,7 @@ static void applied(struct world *world, struct site *site, const struct ndtest_
     const struct ndtest_packet *packet = &site->packet;
     struct piece *piece = piece_find(world, packet->context, packet_number(packet));
     struct op *op;
-    uint64_t base;
+    uint64_t base = 0;
     uint64_t length;
     bool modifies;
 

@@ -109,9 +109,9 @@ MUTANTS = [
      "return NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_READ;",
      "return NETDAM_PERMISSION_REMOTE_WRITE;"),
     ("a FETCH_OP that returns the new value", "responder.c",
-     "        ndfw_element_store(memory, packet->length,\n",
-     "        *value = ndfw_alu_apply(*value, operand(packet, 0), packet->operation, packet->type);\n"
-     "        ndfw_element_store(memory, packet->length,\n"),
+     "ndfw_element_store(memory, packet->length, ndfw_alu_apply(*value,",
+     "*value = ndfw_alu_apply(*value, operand(packet, 0), packet->operation, packet->type);\n"
+     "        ndfw_element_store(memory, packet->length, *value + 0 * ndfw_alu_apply(*value,"),
 ]
 
 

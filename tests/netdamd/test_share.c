@@ -252,6 +252,34 @@ static void an_armed_queue_pair_wakes_its_own_client(void **state)
     user_close(&users[1]);
 }
 
+static void one_client_sends_to_another(void **state)
+{
+    const struct netdam_queue_config config = {.receive_depth = 4};
+    struct netdam_completion completion;
+    struct netdam_receive buffer = {.user_data = 77, .length = 256};
+    struct netdam_queue *queue;
+    struct user from;
+    struct user to;
+
+    (void)state;
+    assert_int_equal(user_open(&from, rig.device, AREA, 0), 0);
+    assert_int_equal(user_open(&to, rig.device, AREA, 0), 0);
+    assert_int_equal(netdam_queue_create(to.device, &config, &queue), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        struct netdam_remote there = {from.self, netdam_queue_receive_key(queue), 0};
+
+        from.memory[0] = i + 1;
+        buffer.local = (struct netdam_local){to.region, 4096};
+        assert_int_equal(netdam_post_receive(queue, &buffer, 1), 1);
+        assert_int_equal(netdam_send(from.queue, there, (struct netdam_local){from.region, 0}, 8, SOON_NS), 0);
+        assert_int_equal(netdam_wait(queue, &completion, 1, SOON_NS), 1);
+        assert_int_equal(completion.user_data, 77);
+        assert_int_equal(to.memory[512], i + 1);
+    }
+    user_close(&from);
+    user_close(&to);
+}
+
 static void a_client_gets_no_more_than_its_share(void **state)
 {
     static const char *const options[] = {
@@ -375,6 +403,7 @@ int main(void)
         cmocka_unit_test(what_concerns_all_clients_is_refused),
         cmocka_unit_test(an_observer_looks_and_owns_nothing),
         cmocka_unit_test(an_armed_queue_pair_wakes_its_own_client),
+        cmocka_unit_test(one_client_sends_to_another),
         cmocka_unit_test(a_client_gets_no_more_than_its_share),
         cmocka_unit_test(the_pieces_of_one_client_are_counted),
         cmocka_unit_test(the_name_pci_asks_the_broker_first),

@@ -140,10 +140,12 @@ static void a_lost_packet_is_repaired_once_and_then_left_to_its_timer(void **sta
 
 static void a_reset_sends_nothing_to_whoever_has_not_been_heard_of(void **state)
 {
+    const uint64_t args[] = {0x0a000009, 0, 4 | (uint64_t)NETDAM_UDP_PORT << 16};
     struct ndtest_packet p;
 
     (void)state;
     bench_start(&b, NULL, 4, 0);
+    assert_int_equal(unit_admin(&b.u, NETDAM_ADMIN_PEER_OPEN, args, 3, NULL), NETDAM_ADMIN_STATUS_OK);
     bench_write(&b, 8, 1);
     unit_expect_sent(&b.u, &p); /* the question for the generation */
     ndtest_node_stop(&b.u.node, b.u.now_ns);

@@ -74,6 +74,9 @@ choose_version() {
 other_release() {
     local apt=$build/$link-apt suite component=main key=/usr/share/keyrings/debian-archive-keyring.gpg
 
+    if ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null; then
+        fail "QEMU 10 is configured in a virtual environment of python: apt-get install python3-venv"
+    fi
     mkdir -p "$apt/lists/partial" "$apt/archives/partial"
     for suite in 'deb-src trixie' 'deb bookworm-backports'; do
         printf 'Types: %s\nURIs: http://deb.debian.org/debian\nSuites: %s\nComponents: %s\nSigned-By: %s\n\n' \

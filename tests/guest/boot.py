@@ -187,7 +187,7 @@ class Guest:
         self.output_path = os.path.join(self._directory, "output.log")
         accel = accel or accelerator()
         # libc's memcpy with `rep movsb` is 6x slower under TCG.
-        cpu = ["-accel", "tcg,thread=multi", "-cpu", "max,-erms"] if accel == "tcg" else ["-accel", accel, "-cpu", "host"]
+        cpu = ["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"] if accel == "tcg" else ["-accel", accel, "-cpu", "host"]
         self._command = [
             QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *_roms(),
             "-machine", "q35,memory-backend=ram", *cpu, "-smp", str(cpus), "-m", f"{memory_mib}M",

@@ -54,7 +54,7 @@ class Machine:
         command = [
             boot.QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *(arg for path in boot.ROM_DIRECTORIES for arg in ("-L", path)), "-machine", "q35",
-            *(["-accel", "tcg,thread=multi", "-cpu", "max,-erms"] if accel == "tcg" else ["-accel", accel, "-cpu", "host"]),
+            *(["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"] if accel == "tcg" else ["-accel", accel, "-cpu", "host"]),
             "-m", "512M", "-kernel", boot.KERNEL, "-initrd", INITRD, "-append", f'{KERNEL_ARGS} netdam.run="{run}"',
             "-object", f"memory-backend-memfd,id=onboard,size={ONBOARD_BYTES},share=on",
             "-netdev", netdev, "-device", device,

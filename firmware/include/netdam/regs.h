@@ -55,7 +55,8 @@ NETDAM_STATIC_ASSERT(NETDAM_COUNTER_COUNT * 8 <= NETDAM_PAGE_BYTES, "counters fi
     X(FIRMWARE_VERSION, 0x0008, 4, RO, NETDAM_REG_CONFIG, "version of the firmware image, major << 16 | minor")        \
     X(FIRMWARE_ABI, 0x000c, 4, RO, NETDAM_REG_CONFIG, "version of the interface between device and firmware")          \
     X(STATUS, 0x0010, 4, RO, NETDAM_REG_CONFIG, "NETDAM_DEVICE_* bits")                                                \
-    X(VECTORS, 0x0014, 4, RO, NETDAM_REG_CONFIG, "MSI-X vectors")                                                      \
+    X(VECTORS, 0x0014, 4, RO, NETDAM_REG_CONFIG,                                                                       \
+      "MSI-X vectors; the last tells that STATUS or a pair's state changed")                                           \
     X(MEMORY_BYTES, 0x0018, 8, RO, NETDAM_REG_CONFIG, "size of on-board memory")                                       \
     X(QUEUE_PAIRS, 0x0020, 4, RO, NETDAM_REG_CONFIG, "queue pairs that can exist at once")                             \
     X(DOORBELL_STRIDE, 0x0024, 4, RO, NETDAM_PAGE_BYTES, "bytes from one queue pair's doorbell to the next")           \
@@ -98,10 +99,11 @@ enum netdam_register { NETDAM_REG_LIST(NETDAM_REG_ENUM) };
 #define NETDAM_ADMIN_RESULTS 4
 
 /* STATUS */
-#define NETDAM_DEVICE_READY          0x1u /* firmware runs */
-#define NETDAM_DEVICE_LINK_UP        0x2u /* the port has a link */
-#define NETDAM_DEVICE_FIRMWARE_STALE 0x4u /* the image could not be loaded at the last reset; the one before it runs   \
-                                           */
+#define NETDAM_DEVICE_READY   0x1u /* firmware runs */
+#define NETDAM_DEVICE_LINK_UP 0x2u /* the port has a link */
+#define NETDAM_DEVICE_FIRMWARE_STALE                                                                                   \
+    0x4u /* the image could not be loaded at the last reset; the one before it runs                                    \
+          */
 
 /* CONTROL */
 #define NETDAM_CONTROL_RESET 0x1u /* flush everything outstanding, load the firmware image anew, forget all state */

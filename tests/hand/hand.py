@@ -50,7 +50,9 @@ class Machine:
         accel = boot.accelerator()
         # Not exec: PID 1 waits for a shell that is no session leader, whose child then gets the terminal.
         run = f"setsid -c shell-inside.sh {name} {other} {rows} {columns} {term} </dev/ttyS0 >/dev/ttyS0 2>&1; exit 0"
-        device = f"netdam,id=card,memdev=onboard,netdev=net0,ip={address},mtu={options.mtu},firmware={FIRMWARE}"
+        # QEMU would give the first card of each process the same address.
+        mac = "02:00:" + ":".join(f"{int(part):02x}" for part in address.partition("/")[0].split("."))
+        device = f"netdam,id=card,memdev=onboard,netdev=net0,ip={address},mac={mac},mtu={options.mtu},firmware={FIRMWARE}"
         command = [
             boot.QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *(arg for path in boot.ROM_DIRECTORIES for arg in ("-L", path)), "-machine", "q35",

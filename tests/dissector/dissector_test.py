@@ -275,6 +275,8 @@ def test_traffic(tshark, directory):
     answered = [s for s in requests if s["netdam.response_in"]]
     check(len(answered) >= len(requests) - 1, "every request names its answer, but for the one that was lost")
     check(sum(bool(s["netdam.repetition_of"]) for s in requests) >= 2, "the repetitions are called that")
+    again = [s["frame.number"] for s in requests if s["netdam.repetition_of"] and s["_ws.col.Info"].startswith("WRITE #1 ")]
+    check(any(s["netdam.request_in"] in again for s in responses), "the answer to what was lost names the repetition")
     check(any(s["netdam.status"] == "0x09" for s in responses), "the refusal is BAD_KEY", [s["netdam.status"] for s in responses])
     out = tshark.run(pcap, "-2", "-Y", "netdam.repetition_of and netdam.opcode == 0x11")[1]
     check("WRITE #" in out and "AGAIN" in out, "a display filter finds the repeated WRITE", out.splitlines())

@@ -73,7 +73,7 @@ class Follower:
 
     def __init__(self):
         environment = {"PS1": PROMPT, "ENV": "", "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1"}
-        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "TMUX"):
+        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "TMUX", "CMOCKA_MESSAGE_OUTPUT"):
             os.environ.pop(name, None)
         self.host = Terminal("/bin/sh", environment=environment)
         self.host.expect(PROMPT)

@@ -91,8 +91,16 @@ bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint)
 static void update_peers(struct ndfw *fw)
 {
     for (uint32_t i = 0; i < fw->config.peers; i++) {
-        if (fw->peers[i].in_use && ndfw_net_resolve(fw, &fw->peers[i].endpoint)) {
-            fw->peers[i].resolved = true;
+        struct ndfw_peer *peer = &fw->peers[i];
+
+        if (!peer->in_use || !ndfw_net_resolve(fw, &peer->endpoint) || peer->resolved) {
+            continue;
+        }
+        peer->resolved = true;
+        /* What waited for the address waits for the timer no longer: the next control packet goes out now. */
+        if (peer->control_deadline_ns != NETDAM_FW_NEVER) {
+            peer->control_tries = 0;
+            peer->control_deadline_ns = fw->now_ns;
         }
     }
 }

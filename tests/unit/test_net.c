@@ -215,6 +215,30 @@ static void an_unknown_peer_is_asked_for_and_then_sent_to(void **state)
     unit_stop(&b.u);
 }
 
+/* First contact asks for the generation as soon as the address is there, not when the timer of the asking runs out. */
+static void an_answer_to_asking_lets_first_contact_go_on_at_once(void **state)
+{
+    static const uint8_t mac[6] = {2, 7, 7, 7, 7, 7}, third[4] = {10, 0, 0, 3};
+    uint8_t frame[60];
+    size_t bytes;
+    const uint8_t *sent;
+
+    (void)state;
+    bench_start(&b, NULL, 4, 0);
+    b.peer = open_peer(0x0a000003);
+    b.u.fw->peers[b.peer].generation = 0;
+    bench_write(&b, 8, 1);
+    expect_solicitation(third);
+    arp(frame, own_mac, 2, mac, third, own_ip);
+    unit_receive(&b.u, frame, 60);
+    unit_run(&b.u);
+    sent = unit_sent_frame(&b.u, &bytes);
+    assert_non_null(sent);
+    assert_memory_equal(sent, mac, 6);
+    assert_int_equal(sent[14 + 20 + 8 + 32], NETDAM_OP_CONFIRM);
+    unit_stop(&b.u);
+}
+
 static void an_unknown_peer_that_does_not_answer_is_unreachable(void **state)
 {
     static const uint8_t third[4] = {10, 0, 0, 3};
@@ -711,6 +735,7 @@ int main(void)
         cmocka_unit_test(who_is_talked_to_is_learnt_but_no_bad_address),
         cmocka_unit_test(what_was_set_is_not_overwritten_by_what_is_heard),
         cmocka_unit_test(an_unknown_peer_is_asked_for_and_then_sent_to),
+        cmocka_unit_test(an_answer_to_asking_lets_first_contact_go_on_at_once),
         cmocka_unit_test(an_unknown_peer_that_does_not_answer_is_unreachable),
         cmocka_unit_test(whoever_lies_outside_the_prefix_is_reached_through_the_gateway),
         cmocka_unit_test(a_static_neighbour_spares_asking),

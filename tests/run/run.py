@@ -210,7 +210,10 @@ def work(a, b, result):
 
 
 def commit():
-    run = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    try:
+        run = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None  # a machine without git
     return run.stdout.strip() or None
 
 

@@ -2,6 +2,9 @@
 /* Lanes: the far-end state that makes every modification happen exactly once, and its forgetting. */
 #include "ndfw.h"
 
+/* With fewer windows than this there is no reserve. */
+#define RESERVE_FROM 16u
+
 static uint64_t lane_floor(const struct ndfw_lane *lane)
 {
     netdam_be48 floor;
@@ -196,7 +199,14 @@ static struct ndfw_lane *create_lane(struct ndfw *fw, const struct ndfw_packet *
     return lane;
 }
 
-enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet *packet,
+/* A quarter of the windows is kept for those who know a key, or strangers could stop everybody by being refused. */
+static bool only_reserve_is_left(const struct ndfw *fw)
+{
+    return fw->config.lane_windows >= RESERVE_FROM &&
+           fw->window_count >= fw->config.lane_windows - fw->config.lane_windows / 4;
+}
+
+enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet *packet, bool stranger,
                                        struct ndfw_lane_result *result)
 {
     struct ndfw_lane *lane = find_lane(fw, packet->context);
@@ -212,6 +222,10 @@ enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet
     if (packet->generation != (lane != NULL ? lane->generation : fw->generation)) {
         result->generation = lane != NULL ? lane->generation : fw->generation;
         return NDFW_LANE_STALE;
+    }
+    if (stranger && (lane == NULL || lane->window == 0) && only_reserve_is_left(fw)) {
+        result->generation = packet->generation;
+        return NDFW_LANE_BUSY;
     }
     if (lane == NULL && fw->window_free == NDFW_NONE) {
         result->generation = fw->generation;

@@ -366,7 +366,8 @@ struct ndfw_lane_result {
     uint8_t status;
     struct ndfw_window *window;
 };
-enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet *packet,
+/* `stranger`: the request names no key that exists, and will be refused. */
+enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet *packet, bool stranger,
                                        struct ndfw_lane_result *result);
 void ndfw_lane_consume(struct ndfw_window *window, uint64_t number, uint8_t status, uint64_t value);
 enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_packet *packet,

@@ -440,8 +440,7 @@ bool ndfw_peer_is_exhausted(const struct ndfw_peer *peer)
 
 static bool has_to_confirm(const struct ndfw_peer *peer)
 {
-    return peer->lane.flying == 0 && peer->confirmed != peer->lane.floor && peer->generation != 0 &&
-           (peer->list_head == NDFW_NONE || ndfw_peer_is_exhausted(peer));
+    return peer->lane.flying == 0 && peer->confirmed != peer->lane.floor && peer->generation != 0;
 }
 
 /*
@@ -457,6 +456,7 @@ static void control(struct ndfw *fw, struct ndfw_peer *peer)
     }
     if (!holding && !has_to_confirm(peer)) {
         peer->control_deadline_ns = NETDAM_FW_NEVER;
+        peer->control_tries = 0;
         return;
     }
     if (peer->control_tries > fw->config.retries) {

@@ -380,11 +380,18 @@ bool ndfw_queue_could_take(struct ndfw *fw, uint32_t index)
 {
     struct ndfw_queue *queue = &fw->queues[index];
     struct netdam_descriptor descriptor;
+    bool was_ready = queue->state == NETDAM_QUEUE_STATE_READY;
+    bool waits = waiting(fw, index) != 0 && fw->operation_free != NDFW_NONE;
+    bool room = waits && completion_room(fw, index) != 0;
 
-    if (waiting(fw, index) == 0 || fw->operation_free == NDFW_NONE) {
-        return false;
+    if (was_ready && queue->state != NETDAM_QUEUE_STATE_READY) {
+        return true; /* the ring has just broken, and software is to hear of what was flushed */
     }
-    if (completion_room(fw, index) == 0) {
+    if (waits && !room && !queue->starved) {
+        queue->starved = true; /* nobody rings for room in the CQ: the next run has to set the timer */
+        return true;
+    }
+    if (!room) {
         return false;
     }
     copy_descriptor(fw, queue, &descriptor);

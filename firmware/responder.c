@@ -246,6 +246,12 @@ static void modify_without_lane(struct ndfw *fw, const struct ndfw_packet *packe
     answer_modification(fw, packet, &result, 0);
 }
 
+static bool names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    return packet->opcode == NETDAM_OP_SEND ? ndfw_queue_by_receive_key(fw, packet->key) == NDFW_NONE
+                                            : ndfw_region_find(fw, packet->key) == NULL;
+}
+
 static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_lane_result result = {0};
@@ -255,7 +261,7 @@ static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
         modify_without_lane(fw, packet);
         return;
     }
-    switch (ndfw_lane_admit(fw, packet, &result)) {
+    switch (ndfw_lane_admit(fw, packet, names_no_key(fw, packet), &result)) {
     case NDFW_LANE_EXECUTE:
         result.status = (uint8_t)execute(fw, packet, &value);
         result.value = value;

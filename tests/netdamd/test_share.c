@@ -282,9 +282,10 @@ static void one_client_sends_to_another(void **state)
 
 static void a_client_gets_no_more_than_its_share(void **state)
 {
-    static const char *const options[] = {
-        "--max-queue-pairs", "2", "--max-memory", "1M",  "--max-regions", "3", "--max-peers", "2",
-        "--max-clients",     "3", "--mode",       "600", "--group",       "0", NULL};
+    char group[16];
+    const char *const options[] = {"--max-queue-pairs", "2", "--max-memory", "1M",  "--max-regions", "3",
+                                   "--max-peers",       "2", "--max-clients", "3",  "--mode",        "600",
+                                   "--group",           group, NULL};
     struct netdam_region *regions[3];
     struct netdam_queue *queues[2];
     struct netdam_peer *peer;
@@ -297,6 +298,7 @@ static void a_client_gets_no_more_than_its_share(void **state)
     uint64_t offset;
 
     (void)state;
+    snprintf(group, sizeof(group), "%u", (unsigned)getgid());
     rig_open(&small);
     rig_start(&small, options);
     assert_int_equal(stat(small.socket, &status), 0);

@@ -32,7 +32,7 @@ static enum ndfw_lane_verdict admit(struct unit *u, uint64_t context, uint64_t g
     enum ndfw_lane_verdict verdict;
 
     memset(result, 0, sizeof(*result));
-    verdict = ndfw_lane_admit(u->fw, &packet, result);
+    verdict = ndfw_lane_admit(u->fw, &packet, false, result);
     if (verdict == EXECUTE) {
         ndfw_lane_consume(result->window, number, status_of(number), value_of(number));
     }

@@ -203,7 +203,7 @@ uint32_t card_peer(struct card *c, unsigned last)
     return (uint32_t)results[0];
 }
 
-void card_post(struct card_queue *q, const struct netdam_descriptor *descriptor)
+void card_post_silently(struct card_queue *q, const struct netdam_descriptor *descriptor)
 {
     struct netdam_descriptor *entries = (struct netdam_descriptor *)(void *)(q->sq + 1);
     uint32_t producer = q->sq->producer;
@@ -211,6 +211,11 @@ void card_post(struct card_queue *q, const struct netdam_descriptor *descriptor)
     assert_true(producer - __atomic_load_n(&q->sq->consumer, __ATOMIC_ACQUIRE) < 1u << q->log2);
     entries[producer & ((1u << q->log2) - 1)] = *descriptor;
     __atomic_store_n(&q->sq->producer, producer + 1, __ATOMIC_RELEASE);
+}
+
+void card_post(struct card_queue *q, const struct netdam_descriptor *descriptor)
+{
+    card_post_silently(q, descriptor);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&q->sq->consumer_flags, __ATOMIC_RELAXED) & NETDAM_RING_NEED_WAKEUP) {
         card_doorbell(q->card, q->number);

@@ -74,6 +74,8 @@ uint32_t card_region(struct card *c, uint64_t base, uint64_t bytes, uint64_t *ke
 uint32_t card_peer(struct card *c, unsigned last);
 /* Stores a descriptor; rings the doorbell if the device sleeps. */
 void card_post(struct card_queue *q, const struct netdam_descriptor *descriptor);
+/* Without the doorbell: the device finds it when it next looks by itself. */
+void card_post_silently(struct card_queue *q, const struct netdam_descriptor *descriptor);
 /* Waits for the next completion while the virtual clock runs, at most `milliseconds` of it. */
 bool card_poll(struct card_queue *q, struct netdam_completion *completion, unsigned milliseconds);
 /* Adds 1 to the completion ring's arm. */

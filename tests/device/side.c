@@ -59,7 +59,7 @@ static struct netdam_descriptor side_request(struct side *s, enum netdam_op opco
     return d;
 }
 
-static void side_post_one(struct side *s, const struct netdam_descriptor *d)
+static void note_posted(struct side *s)
 {
     uint8_t *open = &s->open[s->next % sizeof(s->open)];
 
@@ -67,7 +67,22 @@ static void side_post_one(struct side *s, const struct netdam_descriptor *d)
     *open = 1;
     s->next++;
     s->posted++;
+}
+
+static void side_post_one(struct side *s, const struct netdam_descriptor *d)
+{
+    note_posted(s);
     card_post(&s->queue, d);
+}
+
+void side_post_silently(struct side *s)
+{
+    struct netdam_descriptor d = side_request(s, NETDAM_OP_WRITE, 8);
+
+    if (side_has_room(s)) {
+        note_posted(s);
+        card_post_silently(&s->queue, &d);
+    }
 }
 
 void side_post(struct side *s, unsigned most)

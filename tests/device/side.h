@@ -36,6 +36,8 @@ struct side {
 void side_begin(struct side *s);
 /* Posts requests until the ring is full or `most` were posted. */
 void side_post(struct side *s, unsigned most);
+/* One request, without the doorbell: it is still in the ring when a reset comes next. */
+void side_post_silently(struct side *s);
 /* Lets the clock of both cards go on; each machine has had its turn when it returns. */
 void side_step(struct side *s, uint64_t ns);
 /* Takes what is completed; a completion that nobody waits for fails the test. */

@@ -100,6 +100,8 @@ static void function_resets_hurt_nobody(void **state)
         struct side *s = &sides[i % 2];
 
         load(1 + i % 7);
+        side_drain(s);
+        side_post_silently(s);
         card_function_reset(&s->card);
         side_after_reset(s);
         side_begin(s);

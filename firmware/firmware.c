@@ -255,6 +255,8 @@ static bool take_descriptors(struct ndfw *fw)
 /* Returns false if the port is full. */
 static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
 {
+    uint32_t blocked = NDFW_NONE;
+
     for (uint32_t n = 0; n < fw->config.peers; n++) {
         uint32_t index = around(fw->next_peer, n, fw->config.peers);
         struct ndfw_peer *peer = &fw->peers[index];
@@ -263,12 +265,16 @@ static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
             continue;
         }
         ndfw_peer_timer(fw, peer);
-        if (peer->in_use && !ndfw_peer_pump(fw, peer, budget_end, more) && fw->port_full) {
-            fw->next_peer = index;
-            return false;
+        if (peer->in_use && !ndfw_peer_pump(fw, peer, budget_end, more)) {
+            blocked = index;
+            if (fw->port_full) {
+                fw->next_peer = index;
+                return false;
+            }
         }
     }
-    fw->next_peer = around(fw->next_peer, 1, fw->config.peers);
+    /* Whoever found no place last among the frames to this node itself is first next time. */
+    fw->next_peer = blocked != NDFW_NONE ? blocked : around(fw->next_peer, 1, fw->config.peers);
     return true;
 }
 

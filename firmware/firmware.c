@@ -256,6 +256,7 @@ static bool take_descriptors(struct ndfw *fw)
 static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
 {
     uint32_t blocked = NDFW_NONE;
+    bool waits = false;
 
     for (uint32_t n = 0; n < fw->config.peers; n++) {
         uint32_t index = around(fw->next_peer, n, fw->config.peers);
@@ -265,15 +266,17 @@ static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
             continue;
         }
         ndfw_peer_timer(fw, peer);
-        if (peer->in_use && !ndfw_peer_pump(fw, peer, budget_end, more)) {
+        if (peer->in_use && (!ndfw_peer_pump(fw, peer, budget_end, &waits) || waits)) {
             blocked = index;
+            *more |= waits;
+            waits = false;
             if (fw->port_full) {
                 fw->next_peer = index;
                 return false;
             }
         }
     }
-    /* Whoever found no place last among the frames to this node itself is first next time. */
+    /* Whoever was last to find no budget, or no place among the frames to this node itself, is first next time. */
     fw->next_peer = blocked != NDFW_NONE ? blocked : around(fw->next_peer, 1, fw->config.peers);
     return true;
 }

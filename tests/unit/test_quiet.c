@@ -98,11 +98,51 @@ static void strangers_leave_a_quarter_of_the_windows_to_those_who_know_a_key(voi
     unit_stop(&b.u);
 }
 
+/* A second context towards the node itself. */
+static uint32_t open_self(void)
+{
+    uint64_t peer[] = {0x0a000001, 0, 4 | (uint64_t)NETDAM_UDP_PORT << 16};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+
+    assert_int_equal(unit_admin(&b.u, NETDAM_ADMIN_PEER_OPEN, peer, 3, results), NETDAM_ADMIN_STATUS_OK);
+    return (uint32_t)results[0];
+}
+
+/* A run of one byte's budget is one round over the peers: without fairness the second waits for dozens of them. */
+static void one_context_cannot_keep_another_from_the_node_itself(void **state)
+{
+    struct netdam_fw_run_result result;
+    struct netdam_completion completion;
+    struct netdam_descriptor echo;
+    uint32_t busy, other;
+    unsigned rounds = 0;
+
+    (void)state;
+    bench_start(&b, NULL, 4, UNIT_GENERATION);
+    busy = open_self();
+    other = open_self();
+    b.peer = busy;
+    echo = bench_descriptor(&b, NETDAM_OP_ECHO, 0, 90 * 1400, 1);
+    unit_post(&b.u, &b.queue, &echo);
+    b.peer = other;
+    echo = bench_descriptor(&b, NETDAM_OP_ECHO, 0, 8, 2);
+    unit_post(&b.u, &b.queue, &echo);
+    do {
+        b.u.node.ops->run(b.u.node.state, b.u.now_ns, 1, &result);
+        rounds++;
+    } while (!ndtest_queue_poll(&b.queue, &completion) && rounds < 1000);
+    assert_int_equal(completion.user_data, 2);
+    assert_int_equal(completion.status, NETDAM_STATUS_OK);
+    assert_in_range(rounds, 1, 12);
+    unit_stop(&b.u);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_floor_is_confirmed_although_reads_go_on),
         cmocka_unit_test(a_descriptor_posted_after_the_last_run_is_not_forgotten_for_want_of_room),
+        cmocka_unit_test(one_context_cannot_keep_another_from_the_node_itself),
         cmocka_unit_test(strangers_leave_a_quarter_of_the_windows_to_those_who_know_a_key),
     };
 

@@ -154,7 +154,7 @@ static bool draw_flags(struct world *world, struct netdam_descriptor *d, bool wi
     }
     if (chance(world, 15) || world->burst.flags != 0) {
         d->flags |= NETDAM_DESCRIPTOR_ORDERED;
-    } else if (may_be_relaxed(d) && chance(world, 20)) {
+    } else if (may_be_relaxed(d) && chance(world, world->relaxed)) {
         d->flags |= NETDAM_DESCRIPTOR_RELAXED;
     } else if (!op_atomic(d->opcode) && chance(world, 8)) {
         d->flags |= NETDAM_DESCRIPTOR_UNRELIABLE;

@@ -148,6 +148,7 @@ static void world_init(struct world *world, const struct scenario_options *optio
     world->storm = draw(world, 8) != 0;
     world->mean_ns = UINT64_C(10000) << draw(world, 6);
     world->lazy = draw(world, 3) == 0 ? 700000 : 0;
+    world->relaxed = draw(world, 4) == 0 ? 80 : 15;
     world->bursts = draw(world, 3) == 0 ? 30 : 5;
     world->calm_at = options->packets;
     ndtest_wire_init(&world->wire, ndtest_random_next(&world->random), draw(world, UINT64_C(1) << 40));

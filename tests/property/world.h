@@ -237,6 +237,7 @@ struct world {
     uint64_t calm_at;               /* packets delivered */
     uint64_t mean_ns;               /* between two actions of software */
     uint32_t lazy;                  /* parts per million of runs after which nobody looks at the completions */
+    uint32_t relaxed;               /* percent of what may be RELAXED that is */
     uint32_t bursts;                /* percent of bursts that go to one peer, ORDERED or to one receive queue */
     struct netdam_descriptor burst; /* flags and opcode that all requests of the present one have */
     bool storm;                     /* false: nothing but a perfect wire and requests */

@@ -215,8 +215,8 @@ SATURATING_FUNCTION(i64, uint64_t, int64_t, INT64_MIN, INT64_MAX)
     FLOAT_KERNELS(X, F32, f32, uint32_t)                                                                               \
     FLOAT_KERNELS(X, F64, f64, uint64_t)
 
-/* Memory is aligned to the element, so that each element is one access; the operand lies anywhere in a frame. */
-#define KERNEL_FUNCTION(OPERATION, TYPE, name, function, bits_type)                                                    \
+/* On-board memory is aligned to the element, so that each element is one access; the frame's bytes lie anywhere. */
+#define KERNEL_FUNCTIONS(OPERATION, TYPE, name, function, bits_type)                                                   \
     static void reduce_##name##_##function(uint8_t *restrict memory, const uint8_t *restrict operand, size_t count)    \
     {                                                                                                                  \
         bits_type *elements = (bits_type *)(void *)memory;                                                             \
@@ -225,8 +225,18 @@ SATURATING_FUNCTION(i64, uint64_t, int64_t, INT64_MIN, INT64_MAX)
             memcpy(&value, operand + i * sizeof(value), sizeof(value));                                                \
             elements[i] = name##_##function(elements[i], value);                                                       \
         }                                                                                                              \
+    }                                                                                                                  \
+    static void into_##name##_##function(uint8_t *restrict payload, const uint8_t *restrict memory, size_t count)      \
+    {                                                                                                                  \
+        const bits_type *elements = (const bits_type *)(const void *)memory;                                           \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            bits_type value;                                                                                           \
+            memcpy(&value, payload + i * sizeof(value), sizeof(value));                                                \
+            value = name##_##function(value, elements[i]);                                                             \
+            memcpy(payload + i * sizeof(value), &value, sizeof(value));                                                \
+        }                                                                                                              \
     }
-KERNELS(KERNEL_FUNCTION)
+KERNELS(KERNEL_FUNCTIONS)
 
 bool ndfw_alu_executes(unsigned operation, unsigned type)
 {
@@ -240,8 +250,10 @@ bool ndfw_alu_executes(unsigned operation, unsigned type)
     }
 }
 
-void ndfw_alu_reduce(uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation, unsigned type)
+void ndfw_alu_reduce(const struct ndfw *fw, uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation,
+                     unsigned type)
 {
+    (void)fw;
     switch (operation << 8 | type) {
 #define KERNEL_CASE(OPERATION, TYPE, name, function, bits_type)                                                        \
     case NETDAM_ALU_##OPERATION << 8 | NETDAM_TYPE_##TYPE:                                                             \
@@ -254,8 +266,24 @@ void ndfw_alu_reduce(uint8_t *memory, const uint8_t *operand, size_t bytes, unsi
     }
 }
 
+void ndfw_alu_reduce_into(const struct ndfw *fw, uint8_t *payload, const uint8_t *memory, size_t bytes,
+                          unsigned operation, unsigned type)
+{
+    (void)fw;
+    switch (operation << 8 | type) {
+#define KERNEL_CASE(OPERATION, TYPE, name, function, bits_type)                                                        \
+    case NETDAM_ALU_##OPERATION << 8 | NETDAM_TYPE_##TYPE:                                                             \
+        into_##name##_##function(payload, memory, bytes / sizeof(bits_type));                                          \
+        break;
+        KERNELS(KERNEL_CASE)
+#undef KERNEL_CASE
+    default:
+        break;
+    }
+}
+
 uint64_t ndfw_alu_apply(uint64_t value, uint64_t operand, unsigned operation, unsigned type)
 {
-    ndfw_alu_reduce((uint8_t *)&value, (const uint8_t *)&operand, netdam_type_bytes(type), operation, type);
+    ndfw_alu_reduce(NULL, (uint8_t *)&value, (const uint8_t *)&operand, netdam_type_bytes(type), operation, type);
     return value;
 }

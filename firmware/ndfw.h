@@ -306,8 +306,12 @@ uint32_t ndfw_map_first(const struct ndfw_map *map, uint64_t id);
 bool ndfw_alu_executes(unsigned operation, unsigned type);
 /* The result of an operation on one element. */
 uint64_t ndfw_alu_apply(uint64_t value, uint64_t operand, unsigned operation, unsigned type);
-/* memory[i] = memory[i] op operand[i]; memory is aligned to the element, operand need not be. */
-void ndfw_alu_reduce(uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation, unsigned type);
+/* memory[i] = memory[i] op operand[i]; memory is aligned to the element, operand need not be. They do not overlap. */
+void ndfw_alu_reduce(const struct ndfw *fw, uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation,
+                     unsigned type);
+/* payload[i] = payload[i] op memory[i]; memory is aligned to the element, payload need not be. They do not overlap. */
+void ndfw_alu_reduce_into(const struct ndfw *fw, uint8_t *payload, const uint8_t *memory, size_t bytes,
+                          unsigned operation, unsigned type);
 uint64_t ndfw_element_load(const uint8_t *memory, unsigned bytes);
 void ndfw_element_store(uint8_t *memory, unsigned bytes, uint64_t value);
 

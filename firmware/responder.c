@@ -183,7 +183,7 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
         ndfw_store(memory, packet->payload, packet->length);
         break;
     case NETDAM_OP_REDUCE:
-        ndfw_alu_reduce(memory, packet->payload, packet->length, packet->operation, packet->type);
+        ndfw_alu_reduce(fw, memory, packet->payload, packet->length, packet->operation, packet->type);
         break;
     case NETDAM_OP_FETCH_ADD:
         *value = ndfw_element_load(memory, packet->length);

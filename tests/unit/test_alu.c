@@ -8,14 +8,15 @@
 
 #define OPERATIONS 9u /* one past SUM_SATURATING */
 #define TYPES      13u
-#define CANARY     0xc9
+
+static const struct ndfw fw;
 
 static uint64_t reduce_one(unsigned operation, unsigned type, uint64_t a, uint64_t b)
 {
     unsigned bytes = netdam_type_bytes(type);
     uint64_t memory = a;
 
-    ndfw_alu_reduce((uint8_t *)&memory, (const uint8_t *)&b, bytes, operation, type);
+    ndfw_alu_reduce(&fw, (uint8_t *)&memory, (const uint8_t *)&b, bytes, operation, type);
     return memory;
 }
 
@@ -204,7 +205,7 @@ static void vectors_of_every_length_with_operands_at_every_alignment(void **stat
                 ndtest_random_fill(&random, operand_room, sizeof(operand_room));
                 ndtest_random_fill(&random, memory_words, sizeof(memory_words));
                 memcpy(before, memory_words, sizeof(before));
-                ndfw_alu_reduce(memory + at, operand, (size_t)counts[c] * bytes, operation, type);
+                ndfw_alu_reduce(&fw, memory + at, operand, (size_t)counts[c] * bytes, operation, type);
                 for (unsigned i = 0; i < counts[c]; i++) {
                     uint64_t got = 0, a = 0, b = 0;
 
@@ -221,6 +222,44 @@ static void vectors_of_every_length_with_operands_at_every_alignment(void **stat
     }
 }
 
+/* payload = payload op memory: the payload at every alignment, the memory at every one that its elements have. */
+static void memory_goes_into_payloads_of_every_length_at_every_alignment(void **state)
+{
+    struct ndtest_random random = {13};
+    uint64_t memory_words[64], memory_before[64];
+    uint8_t room[8 * 64], before[8 * 64];
+
+    (void)state;
+    for (unsigned operation = 0; operation < OPERATIONS; operation++) {
+        for (unsigned type = 0; type < TYPES; type++) {
+            unsigned bytes = netdam_type_bytes(type);
+
+            for (unsigned count = 0; ndfw_alu_executes(operation, type) && count <= 40; count++) {
+                unsigned at = 8 + count % 8;
+                const uint8_t *memory = (const uint8_t *)memory_words + bytes * (count % 3);
+
+                ndtest_random_fill(&random, memory_words, sizeof(memory_words));
+                ndtest_random_fill(&random, room, sizeof(room));
+                memcpy(memory_before, memory_words, sizeof(memory_before));
+                memcpy(before, room, sizeof(before));
+                ndfw_alu_reduce_into(&fw, room + at, memory, (size_t)count * bytes, operation, type);
+                for (unsigned i = 0; i < count; i++) {
+                    uint64_t got = 0, a = 0, b = 0;
+
+                    memcpy(&got, room + at + i * bytes, bytes);
+                    memcpy(&a, before + at + i * bytes, bytes);
+                    memcpy(&b, memory + i * bytes, bytes);
+                    assert_true(got == reference(operation, type, a, b));
+                }
+                assert_memory_equal(memory_words, memory_before, sizeof(memory_words));
+                assert_memory_equal(room, before, at);
+                assert_memory_equal(room + at + count * bytes, before + at + count * bytes,
+                                    sizeof(room) - at - count * bytes);
+            }
+        }
+    }
+}
+
 static void what_is_not_executed_changes_nothing(void **state)
 {
     uint64_t memory = UINT64_C(0x1122334455667788);
@@ -230,7 +269,7 @@ static void what_is_not_executed_changes_nothing(void **state)
     for (unsigned operation = 0; operation < 256; operation++) {
         for (unsigned type = 0; type < 256; type++) {
             if (!ndfw_alu_executes(operation, type)) {
-                ndfw_alu_reduce((uint8_t *)&memory, (const uint8_t *)&operand, 8, operation, type);
+                ndfw_alu_reduce(&fw, (uint8_t *)&memory, (const uint8_t *)&operand, 8, operation, type);
                 assert_true(memory == UINT64_C(0x1122334455667788));
             }
         }
@@ -386,6 +425,7 @@ int main(void)
         cmocka_unit_test(every_half_meets_every_edge),
         cmocka_unit_test(one_element_at_a_time_gives_the_same),
         cmocka_unit_test(vectors_of_every_length_with_operands_at_every_alignment),
+        cmocka_unit_test(memory_goes_into_payloads_of_every_length_at_every_alignment),
         cmocka_unit_test(what_is_not_executed_changes_nothing),
         cmocka_unit_test(every_claim_of_the_algebra_holds_and_what_is_not_claimed_does_not),
         cmocka_unit_test(writes_repeat_but_do_not_commute),

@@ -437,7 +437,7 @@ static enum netdam_status check_receive_descriptor(struct ndfw *fw, const struct
     if (descriptor->opcode != 0 || descriptor->operation != 0 || descriptor->type != 0 ||
         (descriptor->flags & ~(uint32_t)NETDAM_DESCRIPTOR_LIST) != 0 || descriptor->peer != 0 ||
         descriptor->remote_key != 0 || descriptor->remote_address != 0 || descriptor->immediate != 0 ||
-        descriptor->u.buffer.reserved != 0 || descriptor->length > NDFW_LENGTH_MAX) {
+        descriptor->u.buffer.result_address != 0 || descriptor->length > NDFW_LENGTH_MAX) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     return ndfw_buffer_take(fw, descriptor, NETDAM_PERMISSION_LOCAL_WRITE, buffer);

@@ -42,6 +42,7 @@ t.opcode = {
     [0x42] = "COMPARE",
     [0x43] = "FORWARD",
     [0x50] = "TRANSACTION",
+    [0x70] = "CHAIN",
     [0x80] = "ALL_REDUCE",
     [0x81] = "REDUCE_SCATTER",
     [0x82] = "ALL_GATHER",

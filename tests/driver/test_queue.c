@@ -75,7 +75,7 @@ static void descriptor_says_what_the_request_says(void **state)
     assert_int_equal(taken->local_region, netdam_region_index(rig.region));
     assert_int_equal(taken->immediate, 0xabcdef01);
     assert_int_equal(taken->u.buffer.local_address, 0x1234567);
-    assert_int_equal(taken->u.buffer.reserved, 0);
+    assert_int_equal(taken->u.buffer.result_address, 0);
     assert_int_equal(netdam_poll(rig.queue, &completion, 1), 1);
     assert_int_equal(completion.user_data, 0xfeedfacecafebeef);
     assert_int_equal(completion.opcode, NETDAM_OP_REDUCE);

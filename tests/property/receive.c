@@ -45,7 +45,7 @@ static void spoil(struct world *world, struct netdam_descriptor *d)
         d->immediate = 1;
         break;
     case 4:
-        d->u.buffer.reserved = 1;
+        d->u.buffer.result_address = 1;
         break;
     default:
         d->peer = 1;

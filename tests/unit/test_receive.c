@@ -163,7 +163,7 @@ static void malformed_receive_buffers_complete_and_the_next_is_tried(void **stat
         {"key", FIELD(remote_key), 1, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"remote address", FIELD(remote_address), 1, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"immediate", FIELD(immediate), 1, NETDAM_STATUS_LOCAL_DESCRIPTOR},
-        {"reserved", FIELD(u.buffer.reserved), 1, NETDAM_STATUS_LOCAL_DESCRIPTOR},
+        {"reserved", FIELD(u.buffer.result_address), 1, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"length", FIELD(length), UINT32_MAX, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {"no region", FIELD(local_region), 9, NETDAM_STATUS_LOCAL_REGION},
         {"beyond the table", FIELD(local_region), UINT32_MAX, NETDAM_STATUS_LOCAL_REGION},

@@ -42,7 +42,10 @@
     X(LANE_BYTES, "bytes of far-end state in use for these at the moment")                                             \
     X(LANES_FORGOTTEN, "confirmed lanes forgotten")                                                                    \
     X(LANES_GIVEN_UP, "unconfirmed lanes given up")                                                                    \
-    X(MERGED, "descriptors merged into another's packets")
+    X(MERGED, "descriptors merged into another's packets")                                                             \
+    X(FORWARDED, "chain packets passed on to the next node")                                                           \
+    X(FORWARDS_DROPPED, "chain packets not passed on: port full, no link-layer address, or a repeated read that "      \
+                        "fails")
 
 #define NETDAM_COUNTER_ENUM(name, text) NETDAM_COUNTER_##name,
 enum netdam_counter { NETDAM_COUNTER_LIST(NETDAM_COUNTER_ENUM) NETDAM_COUNTER_COUNT };

@@ -6,7 +6,7 @@
 #include "netdam/types.h"
 
 /* Raised whenever a structure or the meaning of a call below changes. */
-#define NETDAM_FW_ABI_VERSION 1u
+#define NETDAM_FW_ABI_VERSION 2u
 
 /* The symbol that an image exports: const struct netdam_fw_ops *netdam_fw_entry(void). */
 #define NETDAM_FW_ENTRY "netdam_fw_entry"
@@ -19,6 +19,15 @@
 
 /* No timer is running. */
 #define NETDAM_FW_NEVER UINT64_MAX
+
+/* Addresses that share their first `prefix` bits. */
+struct netdam_fw_network {
+    uint8_t family; /* 4, 6, or 0: none */
+    uint8_t prefix; /* bits */
+    uint8_t address[16];
+};
+
+#define NETDAM_FW_NETWORKS 4
 
 /* How the firmware is told to behave. 0 in a field marked (default) chooses the firmware's default. */
 struct netdam_fw_config {
@@ -58,8 +67,12 @@ struct netdam_fw_config {
     uint64_t generation_interval_ns; /* between two batches of forgotten lanes at least; (default) 1 s */
     uint64_t refusal_interval_ns;    /* one refusal per this time on average; (default) 10 us */
     uint32_t refusal_burst;          /* refusals at once; (default) 256 */
-    uint32_t reserved;
-    uint64_t first_number; /* first lane number of a new context; (default) 1 */
+    uint32_t collectives;            /* collectives under way at once; (default) 8 */
+    uint64_t first_number;           /* first lane number of a new context; (default) 1 */
+    uint64_t collective_wait_ns;     /* how long a collective waits for members that are alive; (default) 60 s */
+
+    /* Where chains are passed on to, besides the own IPv4 prefix and static neighbours. */
+    struct netdam_fw_network forward[NETDAM_FW_NETWORKS];
 };
 
 /* Why on-board memory is accessed. */

@@ -39,6 +39,7 @@
     X(FORWARD, 0x43, NETDAM_OPF_CHAIN, "pass on unchanged")                                                            \
     X(TRANSACTION, 0x50, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS,                                \
       "compares, then writes and fetches, all or nothing")                                                             \
+    X(CHAIN, 0x70, NETDAM_OPF_DEVICE, "visit the nodes of a segment list, one after the other")                        \
     X(ALL_REDUCE, 0x80, NETDAM_OPF_DEVICE | NETDAM_OPF_ALU, "reduce over a ring of nodes, result everywhere")          \
     X(REDUCE_SCATTER, 0x81, NETDAM_OPF_DEVICE | NETDAM_OPF_ALU, "reduce over a ring of nodes, one block each")         \
     X(ALL_GATHER, 0x82, NETDAM_OPF_DEVICE, "every node's block to every node")                                         \
@@ -160,6 +161,7 @@ enum netdam_type { NETDAM_TYPE_LIST(NETDAM_TYPE_ENUM) };
     X(COMPARE, NONE, NONE, NETDAM_ALG_LATTICE)                                                                         \
     X(FORWARD, NONE, NONE, NETDAM_ALG_LATTICE)                                                                         \
     X(TRANSACTION, NONE, NONE, 0u)                                                                                     \
+    X(CHAIN, NONE, NONE, 0u)                                                                                           \
     X(ALL_REDUCE, SUM, NUMBER, 0u)                                                                                     \
     X(ALL_REDUCE, PRODUCT, NUMBER, 0u)                                                                                 \
     X(ALL_REDUCE, MIN, NUMBER, 0u)                                                                                     \

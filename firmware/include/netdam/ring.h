@@ -72,6 +72,17 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
  * as BAD_LENGTH and takes none. A SEND is one packet: its length is at most PAYLOAD_MAX, less 8 with an immediate, and
  * less up to 24 over IPv6, whose header is longer. An immediate that comes with a WRITE takes a buffer too and leaves
  * it as it is.
+ *
+ * A CHAIN takes `length` bytes from local_address (unless it begins with LOAD) through the list_count nodes of a list of
+ * struct netdam_segment at `remote_address`, which for this opcode is an address in the local region too; what comes
+ * back is stored at result_address. `peer`, operation, type and remote_key are 0. Its flags are FENCE and REPRODUCIBLE.
+ * Longer ones than a packet are split, and each packet makes the tour by itself.
+ *
+ * Collectives (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER) are posted once on every node of a group,
+ * with the same list of struct netdam_member at `remote_address`, list_count entries, in the local region; `peer` is the
+ * own place in it, and `immediate`, without IMMEDIATE, counts the collectives of this group from 1 on. `length` is of
+ * the whole vector, of which member i owns block i (netdam_block). BROADCAST: remote_key is the place of the member
+ * whose vector it is. Input and output are the addresses in each member's entry: the same, or without overlap.
  */
 struct netdam_descriptor {
     uint8_t opcode;    /* enum netdam_op */
@@ -88,8 +99,8 @@ struct netdam_descriptor {
     uint32_t immediate;
     union {
         struct {
-            uint64_t local_address; /* bytes from the local region's start; source, or where READ and ECHO store */
-            uint64_t reserved;
+            uint64_t local_address;  /* bytes from the local region's start; source, or where READ and ECHO store */
+            uint64_t result_address; /* CHAIN, TRANSACTION, collectives: where what comes back is stored; else 0 */
         } buffer;
         uint64_t operand[2]; /* FETCH_ADD, SWAP: value; CAS: compare, swap; little-endian, low bytes count */
     } u;
@@ -103,6 +114,39 @@ struct netdam_list_entry {
 };
 
 #define NETDAM_LIST_MAX 4
+
+/* One hop of a CHAIN. Entries lie in a local region that permits LOCAL_READ, aligned to 8 bytes. */
+struct netdam_segment {
+    uint8_t opcode;    /* LOAD, LOAD_REDUCE, COMPARE, FORWARD, WRITE or REDUCE */
+    uint8_t operation; /* enum netdam_alu */
+    uint8_t type;      /* enum netdam_type */
+    uint8_t reserved;  /* 0 */
+    uint32_t peer;     /* handle from PEER_OPEN: the node */
+    uint64_t key;      /* key of the region there; FORWARD: 0 */
+    uint64_t address;  /* bytes from that region's start; FORWARD: 0 */
+    uint64_t zero;     /* 0 */
+};
+
+/*
+ * One node of a collective's group. Its region permits REMOTE_READ and REMOTE_WRITE to the others, and LOCAL_READ and
+ * LOCAL_WRITE to itself. Addresses are from that region's start, multiples of 8. `control` is NETDAM_CONTROL_BYTES
+ * bytes, all 0 before the group's first collective and used by nothing else: the members tell one another there how far
+ * they are.
+ */
+struct netdam_member {
+    uint32_t peer;   /* handle from PEER_OPEN; at the own place 0 */
+    uint32_t region; /* at the own place the index of the region that `key` names; else 0 */
+    uint64_t key;
+    uint64_t input;
+    uint64_t output;
+    uint64_t control;
+};
+
+/* Two words for each member: that it has arrived, and that it has done its part. */
+#define NETDAM_CONTROL_BYTES(members) ((members)*16u)
+
+/* Members of a collective: a tour visits all others. */
+#define NETDAM_MEMBERS_MAX 33
 
 enum netdam_completion_flag {
     NETDAM_COMPLETION_PARTIAL = 0x01, /* not OK, but other packets of the request were applied: `length` bytes in all */
@@ -132,10 +176,27 @@ NETDAM_ASSERT_OFFSET(struct netdam_descriptor, remote_key, 24);
 NETDAM_ASSERT_OFFSET(struct netdam_descriptor, local_region, 40);
 NETDAM_ASSERT_OFFSET(struct netdam_descriptor, u, 48);
 NETDAM_ASSERT_SIZE(struct netdam_list_entry, 16);
+NETDAM_ASSERT_SIZE(struct netdam_segment, 32);
+NETDAM_ASSERT_OFFSET(struct netdam_segment, key, 8);
+NETDAM_ASSERT_SIZE(struct netdam_member, 40);
+NETDAM_ASSERT_OFFSET(struct netdam_member, control, 32);
 NETDAM_ASSERT_SIZE(struct netdam_completion, 32);
 NETDAM_ASSERT_OFFSET(struct netdam_completion, length, 16);
 NETDAM_ASSERT_OFFSET(struct netdam_completion, status, 20);
 NETDAM_ASSERT_OFFSET(struct netdam_completion, queue_pair, 24);
+
+/*
+ * Where member `index`'s block of a vector of `length` bytes begins, and how long it is: equal multiples of 64 bytes, but
+ * for the last ones, which may be shorter or empty.
+ */
+static inline uint64_t netdam_block(uint64_t length, uint32_t members, uint32_t index, uint64_t *bytes)
+{
+    uint64_t block = ((length + members - 1) / members + 63) & ~UINT64_C(63);
+    uint64_t start = block * index < length ? block * index : length;
+
+    *bytes = length - start < block ? length - start : block;
+    return start;
+}
 
 /* Bytes of a ring of 2^log2 entries. */
 static inline uint64_t netdam_ring_bytes(unsigned log2, size_t entry_bytes)

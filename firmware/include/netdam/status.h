@@ -42,7 +42,7 @@ enum netdam_status_class {
     X(LOCAL_PEER, 0x84, LOCAL, "peer handle is not open")                                                              \
     X(LOCAL_UNSUPPORTED, 0x85, LOCAL, "defined, but this firmware does not execute it")                                \
     X(UNREACHABLE, 0x86, LOCAL, "no link-layer address could be found for the peer")                                   \
-    X(TIMEOUT, 0xc0, UNCERTAIN, "no answer within the bounded retries, or only BUSY")                                                \
+    X(TIMEOUT, 0xc0, UNCERTAIN, "no answer within the bounded retries, or only BUSY")                                  \
     X(UNKNOWN, 0xc1, UNCERTAIN, "the node lost its lanes; the request may have been applied before that")              \
     X(FLUSHED, 0xc2, UNCERTAIN,                                                                                        \
       "device reset, queue pair or region destroyed, or peer closed while the request was under way")

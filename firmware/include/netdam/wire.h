@@ -8,10 +8,13 @@
 /*
  *   Ethernet | IPv4 or IPv6 | UDP | header 32 | extensions | body | payload | payload CRC
  *
- * extensions  in the order of their flags: IMMEDIATE 8 bytes, TENANT 32 bytes
- * body        REQUEST: segment_count segments, each 32, 40 or 56 bytes as node_form says; RESPONSE: one answer, 32
- * bytes payload     payload_length bytes payload CRC 4 bytes, if PAYLOAD_CRC is set and payload_length is not 0: CRC32C
- * of the payload
+ *   extensions   in the order of their flags: IMMEDIATE 8 bytes, TENANT 32 bytes
+ *   body         REQUEST, node_form IMPLICIT: one segment, 32 bytes
+ *                REQUEST, other forms (a chain): the origin's node part, then segment_count segments, each with its
+ *                node part: 40 or 56 bytes
+ *                RESPONSE: one answer, 32 bytes
+ *   payload      payload_length bytes
+ *   payload CRC  4 bytes, if PAYLOAD_CRC is set and payload_length is not 0: CRC32C of the payload
  *
  * The UDP length names the end exactly: bytes missing or left over make the frame malformed.
  * header_crc is the CRC32C (Castagnoli, reflected, initial value and final exclusive-or 0xffffffff) of the first
@@ -21,19 +24,43 @@
  * else, and refuses nothing that the wire has corrupted: a refusal is final, and a good copy may still be on its way.
  *
  * A node checks in this order; "dropped" is counted and not answered:
- *   at least 32 bytes, header_length within them and the datagram      else dropped: RX_MALFORMED
- *   header_crc                                                         else dropped: RX_HEADER_CRC
- *   kind                                                               else dropped: RX_MALFORMED
- *   version                                    REQUEST: BAD_VERSION    RESPONSE: dropped: RX_MALFORMED
- *   flags defined, status 0                    REQUEST: BAD_FLAGS      RESPONSE: dropped: RX_MALFORMED (flags only)
- *   segment_count, segment_index, node_form    REQUEST: BAD_SEGMENTS   RESPONSE: segment_index and form are not looked
- * at header_length and datagram length exact                            else dropped: RX_MALFORMED payload CRC else
- * dropped: RX_PAYLOAD_CRC reserved bytes of the segment 0            BAD_SEGMENTS form executed by this firmware
- * UNSUPPORTED opcode, operation, type, their combination BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE flags that suit
- * opcode and one another     BAD_FLAGS executed by this firmware                  UNSUPPORTED length against payload
- * and type            BAD_LENGTH These refusals depend on the packet alone and leave no trace. Then, for requests with
- * a lane: beyond the window (dropped), STALE, below the floor (dropped), repeated, BUSY; then BAD_KEY, BAD_RANGE,
- * NO_PERMISSION, MISALIGNED, which consume the number and are remembered.
+ *
+ *   at least 32 bytes, header_length within them and the datagram     else dropped: RX_MALFORMED
+ *   header_crc                                                        else dropped: RX_HEADER_CRC
+ *   kind                                                              else dropped: RX_MALFORMED
+ *   version                                 REQUEST: BAD_VERSION      RESPONSE: dropped: RX_MALFORMED
+ *   flags defined, status 0                 REQUEST: BAD_FLAGS        RESPONSE: dropped: RX_MALFORMED (flags only)
+ *   segment_count, segment_index, node_form REQUEST: BAD_SEGMENTS     RESPONSE: neither index nor form is looked at
+ *   header_length and datagram length exact                           else dropped: RX_MALFORMED
+ *   payload CRC                                                       else dropped: RX_PAYLOAD_CRC
+ *   reserved bytes of the current segment 0                           BAD_SEGMENTS
+ *   opcode, operation, type, their combination                        BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_TYPE
+ *   flags that suit opcode and one another                            BAD_FLAGS
+ *   executed by this firmware                                         UNSUPPORTED
+ *   a chain's list as a whole (see below), origin                     BAD_SEGMENTS
+ *   length against payload and type                                   BAD_LENGTH
+ *   a chain's next node, or its origin, is one to send to             NOT_FORWARDED
+ *
+ * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window
+ * (dropped), STALE, below the floor (dropped), repeated, BUSY; then BAD_KEY, BAD_RANGE, NO_PERMISSION, MISALIGNED and
+ * what the operation itself finds, which consume the number and are remembered.
+ *
+ * Chains. The node that the current segment names executes it on the packet's payload, and sends the packet on to the
+ * next one with segment_index one higher; the last one, or the one that refuses, answers the origin. Of the list:
+ *
+ *   - opcodes are LOAD, LOAD_REDUCE, COMPARE, FORWARD, WRITE and REDUCE, whose `length` is the same in all segments but
+ *     FORWARD, where it is 0, as are key, address and generation;
+ *   - no node is named twice by address and port, and none is 0, multicast or broadcast;
+ *   - LOAD only where nothing came before but FORWARD; a chain that begins so carries no payload until then;
+ *   - behind LOAD or LOAD_REDUCE at most one segment stores (WRITE, REDUCE), and it is the last;
+ *   - no IMMEDIATE, RELAXED, ORDERED or UNRELIABLE.
+ *
+ * The answer to a chain with LOAD or LOAD_REDUCE carries the payload, unless its last segment stores. The origin with
+ * address and port 0 is the sender of the datagram: the node of segment 0 fills in what it sees there, which is what
+ * leads back through address translation. A chain that stores has a lane at each node whose segment names memory, up to
+ * the last that stores: LOAD, LOAD_REDUCE and COMPARE consume its number there too. One of these three that comes again
+ * reads again, or stands by its comparison; where it would now be refused it is dropped, since a copy that was not may
+ * be on its way. Chains that store nothing need no lane, but the generation as READ does.
  */
 #define NETDAM_WIRE_VERSION 1
 
@@ -105,7 +132,7 @@ struct netdam_wire_header {
     uint8_t version;       /* NETDAM_WIRE_VERSION */
     uint8_t kind;          /* enum netdam_kind */
     netdam_be16 flags;     /* enum netdam_flag */
-    uint8_t segment_count; /* REQUEST: 1 to NETDAM_SEGMENTS_MAX; RESPONSE: as in the request */
+    uint8_t segment_count; /* REQUEST: 1 to NETDAM_SEGMENTS_MAX, IMPLICIT: 1; RESPONSE: as in the request */
     uint8_t segment_index; /* REQUEST: the segment to execute now; RESPONSE: the one that answers */
     uint8_t node_form;     /* enum netdam_node_form; RESPONSE: 0 */
     uint8_t status;        /* REQUEST: 0; RESPONSE: enum netdam_status */
@@ -128,7 +155,7 @@ struct netdam_wire_tenant {
     uint8_t tag[16];
 };
 
-/* A segment's instruction; its node part, if node_form has one, follows it. */
+/* A segment's instruction; in a chain its node part follows it. */
 struct netdam_wire_segment {
     uint8_t opcode;         /* enum netdam_op */
     uint8_t operation;      /* enum netdam_alu */

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The soft device, the headless node that is made of it, and the demonstration.
+# The soft device, the headless node that is made of it, the demonstration; and the network in virtual time.
 
 SIM_INCLUDES := -Ifirmware/include -Isim
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/node.c sim/options.c sim/demo_vectors.c
+SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
 INCLUDES_ALL += -Isim
@@ -15,6 +16,10 @@ $(O)/sim/%.o: sim/%.c
 $(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# Virtual time: no clock, no thread, no randomness but from a seed.
+$(O)/sim/libndvt.a: $(SIM_VT_SOURCES:%.c=$(O)/%.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
 $(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/options.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
@@ -23,7 +28,7 @@ $(O)/sim/demo-vectors: $(O)/sim/demo_vectors.o
 
 -include $(SIM_SOURCES:%.c=$(O)/%.d)
 
-ALL += $(O)/sim/libndsoft.a $(O)/sim/netdam-node
+ALL += $(O)/sim/libndsoft.a $(O)/sim/libndvt.a $(O)/sim/netdam-node
 
 .PHONY: demo
 demo: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem ## two nodes on loopback: a file, two vectors, packets by name; no root, no QEMU

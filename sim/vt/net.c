@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A network in virtual time: carries frames as the models of links and switches decide. */
+#include "vt/net.h"
+
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+
+/* A frame on a link. */
+struct ndsim_frame {
+    struct ndsim_net *net;
+    struct ndsim_frame *next;
+    struct ndsim_frame **link; /* what points to it */
+    uint32_t bytes;
+    uint8_t data[];
+};
+
+static void *checked(void *memory)
+{
+    if (memory == NULL) {
+        abort();
+    }
+    return memory;
+}
+
+void ndsim_net_init(struct ndsim_net *net, uint64_t seed, uint64_t start_ns)
+{
+    memset(net, 0, sizeof(*net));
+    ndsim_loop_init(&net->loop, start_ns);
+    net->seed = seed;
+    net->hash = seed;
+}
+
+void ndsim_net_fini(struct ndsim_net *net)
+{
+    for (uint32_t i = 0; i < net->node_count; i++) {
+        ndsim_node_fini(&net->nodes[i].node);
+    }
+    for (uint32_t i = 0; i < net->switch_count; i++) {
+        free(net->switches[i]);
+    }
+    for (uint32_t i = 0; i < net->link_count; i++) {
+        free(net->links[i]);
+    }
+    while (net->under_way != NULL) {
+        struct ndsim_frame *frame = net->under_way;
+
+        net->under_way = frame->next;
+        free(frame);
+    }
+    ndsim_loop_fini(&net->loop);
+}
+
+struct ndsim_end ndsim_end_node(uint32_t node)
+{
+    return (struct ndsim_end){.index = node};
+}
+
+struct ndsim_end ndsim_end_switch(uint32_t sw, uint32_t port)
+{
+    return (struct ndsim_end){.is_switch = true, .index = sw, .port = port};
+}
+
+static void on_arrival(void *opaque, uint64_t link, uint64_t now_ns);
+
+/* Puts a frame on a link. */
+static void carry(struct ndsim_net *net, uint32_t link, const uint8_t *data, uint32_t bytes, uint64_t at_ns)
+{
+    struct ndsim_delivery deliveries[NDSIM_LINK_COPIES_MAX];
+    unsigned count = ndsim_link_send(&net->links[link]->link, bytes, at_ns, deliveries);
+
+    for (unsigned i = 0; i < count; i++) {
+        struct ndsim_frame *frame = checked(malloc(sizeof(*frame) + bytes));
+
+        frame->net = net;
+        frame->bytes = bytes;
+        memcpy(frame->data, data, bytes);
+        for (uint32_t n = 0; n < deliveries[i].flips; n++) {
+            frame->data[deliveries[i].bits[n] / 8] ^= (uint8_t)(1u << deliveries[i].bits[n] % 8);
+        }
+        frame->next = net->under_way;
+        frame->link = &net->under_way;
+        if (frame->next != NULL) {
+            frame->next->link = &frame->next;
+        }
+        net->under_way = frame;
+        if (!ndsim_loop_at(&net->loop, deliveries[i].at_ns, on_arrival, frame, link)) {
+            abort();
+        }
+    }
+}
+
+static void arrive_at_node(struct ndsim_net *net, uint32_t index, const struct ndsim_frame *frame, uint64_t now_ns)
+{
+    struct ndsim_node *node = &net->nodes[index].node;
+
+    if (!node->running) {
+        return;
+    }
+    net->delivered++;
+    net->hash = ndsim_hash(net->hash ^ ndsim_mix(now_ns) ^ index, frame->data, frame->bytes);
+    if (net->reached != NULL) {
+        net->reached(net->opaque, index, frame->data, frame->bytes, now_ns);
+    }
+    ndsim_node_receive(node, frame->data, frame->bytes, now_ns);
+}
+
+static void arrive_at_switch(struct ndsim_net *net, const struct ndsim_end *end, const struct ndsim_frame *frame,
+                             uint64_t now_ns)
+{
+    struct ndsim_net_switch *at = net->switches[end->index];
+    struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX];
+    unsigned count = ndsim_switch_forward(&at->sw, end->port, frame->data, frame->bytes, now_ns, forwards);
+
+    for (unsigned i = 0; i < count; i++) {
+        if ((at->joined >> forwards[i].port & 1) != 0) {
+            carry(net, at->out[forwards[i].port], frame->data, frame->bytes, forwards[i].at_ns);
+        }
+    }
+}
+
+static void on_arrival(void *opaque, uint64_t link, uint64_t now_ns)
+{
+    struct ndsim_frame *frame = opaque;
+    struct ndsim_net *net = frame->net;
+    const struct ndsim_net_link *from = net->links[link];
+
+    if (!ndsim_link_is_up(&from->link, now_ns)) {
+        net->links[link]->link.counts[NDSIM_LINK_DOWN_DROPS]++;
+    } else if (from->to.is_switch) {
+        arrive_at_switch(net, &from->to, frame, now_ns);
+    } else {
+        arrive_at_node(net, from->to.index, frame, now_ns);
+    }
+    *frame->link = frame->next;
+    if (frame->next != NULL) {
+        frame->next->link = frame->link;
+    }
+    free(frame);
+}
+
+static void node_transmit(void *opaque, struct ndsim_node *node, const uint8_t *frame, uint32_t bytes, uint64_t at_ns)
+{
+    struct ndsim_net *net = opaque;
+    const struct ndsim_net_node *from = &net->nodes[node->index];
+
+    if (net->left != NULL) {
+        net->left(net->opaque, (uint32_t)node->index, frame, bytes, at_ns);
+    }
+    if (from->joined) {
+        carry(net, from->out, frame, bytes, at_ns);
+    }
+}
+
+static uint64_t node_backlog(void *opaque, struct ndsim_node *node, uint64_t now_ns)
+{
+    struct ndsim_net *net = opaque;
+    const struct ndsim_net_node *from = &net->nodes[node->index];
+
+    return from->joined ? ndsim_link_backlog(&net->links[from->out]->link, now_ns) : 0;
+}
+
+static uint64_t part_seed(const struct ndsim_net *net, unsigned kind, uint32_t index)
+{
+    return ndsim_mix(net->seed ^ ndsim_mix((uint64_t)kind << 32 | index));
+}
+
+uint32_t ndsim_net_add_node(struct ndsim_net *net, const struct netdam_fw_ops *ops, void *state, const uint8_t mac[6],
+                            const struct ndsim_node_config *config)
+{
+    struct ndsim_port port = {.opaque = net, .transmit = node_transmit, .backlog = node_backlog};
+    uint32_t index = net->node_count;
+
+    if (index == NDSIM_NET_NODES_MAX) {
+        return NONE;
+    }
+    net->node_count++;
+    ndsim_node_init(&net->nodes[index].node, ops, state, &net->loop, config, &port, part_seed(net, 1, index));
+    net->nodes[index].node.index = index;
+    memcpy(net->nodes[index].mac, mac, sizeof(net->nodes[index].mac));
+    return index;
+}
+
+uint32_t ndsim_net_add_switch(struct ndsim_net *net, const struct ndsim_switch_config *config)
+{
+    uint32_t index = net->switch_count;
+    struct ndsim_net_switch *added;
+
+    if (index == NDSIM_NET_SWITCHES_MAX) {
+        return NONE;
+    }
+    added = checked(calloc(1, sizeof(*added)));
+    if (!ndsim_switch_init(&added->sw, config, part_seed(net, 2, index))) {
+        free(added);
+        return NONE;
+    }
+    net->switches[index] = added;
+    net->switch_count++;
+    return index;
+}
+
+static bool end_is_free(const struct ndsim_net *net, struct ndsim_end end)
+{
+    if (!end.is_switch) {
+        return end.index < net->node_count && !net->nodes[end.index].joined;
+    }
+    return end.index < net->switch_count && end.port < net->switches[end.index]->sw.config.ports &&
+           (net->switches[end.index]->joined >> end.port & 1) == 0;
+}
+
+static void occupy(struct ndsim_net *net, struct ndsim_end end, uint32_t link)
+{
+    if (end.is_switch) {
+        net->switches[end.index]->out[end.port] = link;
+        net->switches[end.index]->joined |= UINT32_C(1) << end.port;
+    } else {
+        net->nodes[end.index].out = link;
+        net->nodes[end.index].joined = true;
+    }
+}
+
+static uint32_t add_link(struct ndsim_net *net, struct ndsim_end from, struct ndsim_end to,
+                         const struct ndsim_link_config *config)
+{
+    uint32_t index = net->link_count++;
+    struct ndsim_net_link *link = checked(calloc(1, sizeof(*link)));
+
+    ndsim_link_init(&link->link, config, part_seed(net, 3, index));
+    link->from = from;
+    link->to = to;
+    net->links[index] = link;
+    occupy(net, from, index);
+    return index;
+}
+
+uint32_t ndsim_net_join(struct ndsim_net *net, struct ndsim_end a, struct ndsim_end b,
+                        const struct ndsim_link_config *config)
+{
+    bool same = a.is_switch == b.is_switch && a.index == b.index && a.port == b.port;
+    uint32_t link;
+
+    if (same || net->link_count + 2 > NDSIM_NET_LINKS_MAX || !end_is_free(net, a) || !end_is_free(net, b)) {
+        return NONE;
+    }
+    link = add_link(net, a, b, config);
+    add_link(net, b, a, config);
+    return link;
+}
+
+/* Distances of all switches, breadth first, from those where `distance` is 0; the others start as NONE. */
+static void measure(const struct ndsim_net *net, uint32_t distance[NDSIM_NET_SWITCHES_MAX])
+{
+    for (uint32_t round = 0; round < net->switch_count; round++) {
+        for (uint32_t i = 0; i < net->link_count; i++) {
+            const struct ndsim_net_link *link = net->links[i];
+
+            if (link->from.is_switch && link->to.is_switch && distance[link->to.index] == round &&
+                distance[link->from.index] > round + 1) {
+                distance[link->from.index] = round + 1;
+            }
+        }
+    }
+}
+
+static bool route_to(struct ndsim_net *net, uint32_t node)
+{
+    uint32_t distance[NDSIM_NET_SWITCHES_MAX];
+    uint32_t ports[NDSIM_NET_SWITCHES_MAX] = {0};
+
+    for (uint32_t i = 0; i < NDSIM_NET_SWITCHES_MAX; i++) {
+        distance[i] = NONE;
+    }
+    for (uint32_t i = 0; i < net->link_count; i++) {
+        const struct ndsim_net_link *link = net->links[i];
+
+        if (link->from.is_switch && !link->to.is_switch && link->to.index == node) {
+            distance[link->from.index] = 0;
+            ports[link->from.index] = UINT32_C(1) << link->from.port;
+        }
+    }
+    measure(net, distance);
+    for (uint32_t i = 0; i < net->link_count; i++) {
+        const struct ndsim_net_link *link = net->links[i];
+
+        if (link->from.is_switch && link->to.is_switch && distance[link->to.index] != NONE &&
+            distance[link->from.index] == distance[link->to.index] + 1) {
+            ports[link->from.index] |= UINT32_C(1) << link->from.port;
+        }
+    }
+    for (uint32_t i = 0; i < net->switch_count; i++) {
+        if (ports[i] != 0 && !ndsim_switch_route(&net->switches[i]->sw, net->nodes[node].mac, ports[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Broadcasts go to all nodes, and between switches along a tree from switch 0. */
+static void plant_tree(struct ndsim_net *net)
+{
+    uint32_t distance[NDSIM_NET_SWITCHES_MAX];
+    bool has_parent[NDSIM_NET_SWITCHES_MAX] = {false};
+
+    for (uint32_t i = 0; i < NDSIM_NET_SWITCHES_MAX; i++) {
+        distance[i] = i == 0 ? 0 : NONE;
+    }
+    measure(net, distance);
+    for (uint32_t i = 0; i < net->switch_count; i++) {
+        net->switches[i]->sw.flood = 0;
+    }
+    for (uint32_t i = 0; i < net->link_count; i++) {
+        const struct ndsim_net_link *link = net->links[i];
+
+        if (!link->from.is_switch) {
+            continue;
+        }
+        if (!link->to.is_switch) {
+            net->switches[link->from.index]->sw.flood |= UINT32_C(1) << link->from.port;
+        } else if (distance[link->to.index] != NONE && distance[link->to.index] + 1 == distance[link->from.index] &&
+                   !has_parent[link->from.index]) {
+            has_parent[link->from.index] = true;
+            net->switches[link->from.index]->sw.flood |= UINT32_C(1) << link->from.port;
+            net->switches[link->to.index]->sw.flood |= UINT32_C(1) << link->to.port;
+        }
+    }
+}
+
+bool ndsim_net_route(struct ndsim_net *net)
+{
+    for (uint32_t i = 0; i < net->node_count; i++) {
+        if (!route_to(net, i)) {
+            return false;
+        }
+    }
+    plant_tree(net);
+    return true;
+}

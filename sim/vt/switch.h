@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The model of a switch: a table of MAC addresses, output queues in one shared buffer, and several ways of equal cost.
+ */
+#ifndef NDSIM_VT_SWITCH_H
+#define NDSIM_VT_SWITCH_H
+
+#include "vt/line.h"
+#include "vt/random.h"
+
+#define NDSIM_SWITCH_PORTS_MAX 32u
+#define NDSIM_SWITCH_MACS_MAX  1024u /* a power of two; half of it is used at most */
+
+/* How a port is chosen where several lead to the same address. */
+enum ndsim_spread {
+    NDSIM_SPREAD_ECMP,  /* by a hash of addresses and UDP ports: one flow stays on one way */
+    NDSIM_SPREAD_SPRAY, /* each frame by chance */
+};
+
+struct ndsim_switch_config {
+    uint32_t ports;
+    enum ndsim_spread spread;
+    uint64_t bits_per_s;     /* of each port; 0: sending takes no time. The link behind should then have 0 itself */
+    uint64_t latency_ns;     /* from the last bit in to the head of an empty output queue */
+    uint64_t buffer_bytes;   /* all output queues together; 0: no limit */
+    uint64_t queue_bytes;    /* one output queue; 0: no limit */
+    uint32_t frame_overhead; /* bytes that each frame takes on the line besides its own */
+};
+
+enum ndsim_switch_count {
+    NDSIM_SWITCH_FRAMES,
+    NDSIM_SWITCH_FORWARDED, /* copies */
+    NDSIM_SWITCH_FLOODED,   /* frames to no known address */
+    NDSIM_SWITCH_QUEUE_DROPS,
+    NDSIM_SWITCH_BUFFER_DROPS,
+    NDSIM_SWITCH_NO_WAY, /* no port is left, or only the one it came from */
+    NDSIM_SWITCH_COUNTS
+};
+
+struct ndsim_switch_entry {
+    uint8_t mac[6];
+    bool in_use;
+    uint32_t ports; /* bit mask */
+};
+
+struct ndsim_switch {
+    struct ndsim_switch_config config;
+    struct ndsim_random random;
+    uint64_t hash_seed;
+    uint32_t up;    /* mask of ports that are used */
+    uint32_t flood; /* mask of ports that broadcasts and unknown addresses go to; must have no loop */
+    uint32_t entry_count;
+    struct ndsim_line lines[NDSIM_SWITCH_PORTS_MAX];
+    struct ndsim_switch_entry entries[NDSIM_SWITCH_MACS_MAX];
+    uint64_t counts[NDSIM_SWITCH_COUNTS];
+};
+
+struct ndsim_forward {
+    uint32_t port;
+    uint64_t at_ns; /* the last bit leaves the port */
+};
+
+/* False if the configuration is impossible. All ports are up and flooded to. */
+bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config *config, uint64_t seed);
+
+/* Frames to `mac` leave through one of `ports`. Replaces what was known. False if the table is full. */
+bool ndsim_switch_route(struct ndsim_switch *sw, const uint8_t mac[6], uint32_t ports);
+
+/* A port that is down is not chosen: what the switch has noticed. What it has not is the link's business. */
+void ndsim_switch_port(struct ndsim_switch *sw, uint32_t port, bool up);
+
+/* A frame has arrived at `port`. Returns how many copies leave, where and when. */
+unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint8_t *frame, uint32_t bytes,
+                              uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX]);
+
+/* Bytes in one output queue, and in all. */
+uint64_t ndsim_switch_queued(const struct ndsim_switch *sw, uint32_t port, uint64_t now_ns);
+uint64_t ndsim_switch_buffered(const struct ndsim_switch *sw, uint64_t now_ns);
+
+#endif

@@ -5,22 +5,9 @@
 #include "qapi/error.h"
 #include "qemu/cutils.h"
 #include "netdam_device.h"
+#include "platform_cpu.h"
 
 #define NETDAM_MEMORY_ALIGN 4096
-
-static uint64_t netdam_config_cpu_features(void)
-{
-    uint64_t features = 0;
-
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_cpu_init();
-    features |= __builtin_cpu_supports("sse4.2") ? NETDAM_FW_CPU_SSE42 : 0;
-    features |= __builtin_cpu_supports("avx2") ? NETDAM_FW_CPU_AVX2 : 0;
-    features |= __builtin_cpu_supports("avx512f") ? NETDAM_FW_CPU_AVX512F : 0;
-    features |= __builtin_cpu_supports("f16c") ? NETDAM_FW_CPU_F16C : 0;
-#endif
-    return features;
-}
 
 /* An address that a single host can have. */
 static bool netdam_config_unicast(const char *text, uint8_t address[4])
@@ -146,7 +133,7 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
         .peers = s->peers,
         .lanes = s->lanes,
         .lane_windows = s->lane_windows,
-        .cpu_features = netdam_config_cpu_features(),
+        .cpu_features = ndfw_platform_cpu_features(),
     };
 
     if (!s->firmware) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The soft device, the headless node that is made of it, the demonstration; and the network in virtual time.
 
-SIM_INCLUDES := -Ifirmware/include -Isim
+SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
 SIM_SOURCES := $(SIM_LIB_SOURCES) sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)

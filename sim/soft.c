@@ -8,10 +8,8 @@
 #include "netdam/admin.h"
 #include "netdam/firmware.h"
 #include "netdam/regs.h"
+#include "platform_cpu.h"
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -137,25 +135,6 @@ static void platform_log(void *opaque, enum netdam_fw_log_level level, const cha
         snprintf(line, sizeof(line), "%s (%llu, %llu)", text, (unsigned long long)a, (unsigned long long)b);
         soft->log(soft->log_opaque, (int)level, line);
     }
-}
-
-static uint64_t cpu_features(void)
-{
-    uint64_t features = 0;
-
-#if defined(__x86_64__) || defined(__i386__)
-    unsigned eax, ebx, ecx, edx;
-
-    __builtin_cpu_init();
-    features |= __builtin_cpu_supports("sse4.2") ? NETDAM_FW_CPU_SSE42 : 0;
-    features |= __builtin_cpu_supports("avx2") ? NETDAM_FW_CPU_AVX2 : 0;
-    features |= __builtin_cpu_supports("avx512f") ? NETDAM_FW_CPU_AVX512F : 0;
-    /* Not every compiler knows this one by name; its registers are AVX's. */
-    if (__builtin_cpu_supports("avx") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0) {
-        features |= NETDAM_FW_CPU_F16C;
-    }
-#endif
-    return features;
 }
 
 /* The thread. */
@@ -340,7 +319,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .mtu = config->mtu,
         .queue_pairs = vectors,
         .retries = config->retries,
-        .cpu_features = cpu_features(),
+        .cpu_features = ndfw_platform_cpu_features(),
         .rto_initial_ns = config->rto_initial_ns,
         .rto_min_ns = config->rto_min_ns,
         .rto_max_ns = config->rto_max_ns,

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FIRMWARE = ["-Ifirmware/include", "-ffreestanding", "-fbuiltin"]
-HOST = ["-Ihost-driver/include", "-Ihost-driver/src", "-Ifirmware/include", "-Isim"]
+HOST = ["-Ihost-driver/include", "-Ihost-driver/src", "-Ifirmware/include", "-Ifirmware", "-Isim"]
 
 
 def analyze(source):

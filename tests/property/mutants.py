@@ -102,10 +102,10 @@ MUTANTS = [
      "with_ring && n < 0; n++"),
     ("NOT_READY where one buffer is left", "queue.c", "return producer - queue->rq_consumer;",
      "return producer - queue->rq_consumer - (producer != queue->rq_consumer);"),
-    ("halves with ties away from even", "alu.c", "bits += 0xfffu + (bits >> 13 & 1);", "bits += 0x1000u;"),
-    ("bfloat16 cut off", "alu.c", "(bits + 0x7fffu + (bits >> 16 & 1)) >> 16", "bits >> 16"),
-    ("a saturating sum that stays at the wrong limit", "alu.c", "(value_type)a < 0 ? (bits_type)(low)",
-     "(value_type)a > 0 ? (bits_type)(low)"),
+    ("halves with ties away from even", "alu_baseline.c", "+ 0xfffu + (magnitude >> 13 & 1)) >> 13", "+ 0x1000u) >> 13"),
+    ("bfloat16 cut off", "alu_baseline.c", "(bits + 0x7fffu + (bits >> 16 & 1)) >> 16", "bits >> 16"),
+    ("a saturating sum that stays at the wrong limit", "alu_baseline.c", "(value_type)a < 0 ? (bits_type)(high)",
+     "(value_type)a > 0 ? (bits_type)(high)"),
     ("a SWAP that returns what may not be read", "responder.c",
      "return NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_READ;",
      "return NETDAM_PERMISSION_REMOTE_WRITE;"),
@@ -117,7 +117,10 @@ MUTANTS = [
 
 
 def source(root, name):
-    return (root / "firmware" / name).read_text()
+    """A module's text, with that of the loops it is made of, if it is one level of the ALU."""
+    text = (root / "firmware" / name).read_text()
+    loops = '#include "alu_kernels.h"\n'
+    return text.replace(loops, (root / "firmware/alu_kernels.h").read_text()) if loops in text else text
 
 
 def run_property(program, root, packets, seed=1):

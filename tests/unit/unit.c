@@ -2,6 +2,8 @@
 /* The firmware instance of the unit tests: its port, its clock, its software; requests and answers built by hand. */
 #include "unit.h"
 
+#include "platform_cpu.h"
+
 #include <stdio.h>
 
 static struct unit *unit_of(void *opaque)
@@ -51,7 +53,7 @@ struct netdam_fw_config unit_config(unsigned index)
     struct netdam_fw_config config;
 
     ndtest_config_default(&config, index);
-    config.cpu_features = NETDAM_FW_CPU_SSE42;
+    config.cpu_features = ndfw_platform_cpu_features();
     /* Small tables, so that a start costs little. */
     config.queue_pairs = 4;
     config.lanes = 64;
@@ -70,13 +72,7 @@ void unit_start(struct unit *u, unsigned index, const struct netdam_fw_config *c
     memset(u, 0, sizeof(*u));
     u->port_room = UINT32_MAX;
     u->now_ns = 1000 * UNIT_MS;
-#if defined(__x86_64__)
-    if (!__builtin_cpu_supports("sse4.2")) {
-        chosen.cpu_features = 0;
-    }
-#else
-    chosen.cpu_features = 0;
-#endif
+    chosen.cpu_features &= ndfw_platform_cpu_features();
     if (!ndtest_node_init(&u->node, netdam_fw_entry(), &chosen, &hooks, 1, &error)) {
         fail_msg("configuration refused: %s", error);
     }

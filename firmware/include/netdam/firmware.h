@@ -12,10 +12,13 @@
 #define NETDAM_FW_ENTRY "netdam_fw_entry"
 
 /* CPU features that the platform has found and the firmware may use. */
-#define NETDAM_FW_CPU_SSE42   0x1u /* x86: crc32 instruction */
-#define NETDAM_FW_CPU_AVX2    0x2u
-#define NETDAM_FW_CPU_AVX512F 0x4u
-#define NETDAM_FW_CPU_F16C    0x8u
+#define NETDAM_FW_CPU_SSE42      0x01u /* x86: crc32 instruction */
+#define NETDAM_FW_CPU_AVX2       0x02u
+#define NETDAM_FW_CPU_AVX512F    0x04u
+#define NETDAM_FW_CPU_F16C       0x08u
+#define NETDAM_FW_CPU_AVX512BW   0x10u
+#define NETDAM_FW_CPU_AVX512DQ   0x20u
+#define NETDAM_FW_CPU_AVX512VL   0x40u
 
 /* No timer is running. */
 #define NETDAM_FW_NEVER UINT64_MAX

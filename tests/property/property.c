@@ -61,7 +61,7 @@ static void print_tally(const struct tally *tally)
     }
     NETDAM_COUNTER_LIST(PRINT_COUNTER)
 #undef PRINT_COUNTER
-    printf("\n");
+    printf("\n# frames and memory: hash 0x%016llx\n", (unsigned long long)tally->hash);
 }
 
 /* Runs one scenario, twice if `repeat`. */
@@ -72,6 +72,7 @@ static bool run(uint64_t seed, const struct options *options, struct tally *tall
     uint64_t second = 0;
     bool passed = scenario_run(&scenario, tally, &first);
 
+    tally->hash = ndtest_mix(tally->hash ^ first);
     if (passed && repeat) {
         passed = scenario_run(&scenario, tally, &second);
         tally->checks[10]++;

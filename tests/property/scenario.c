@@ -124,6 +124,7 @@ static void site_init(struct world *world, unsigned index, uint32_t mtu, bool no
 static void world_init(struct world *world, const struct scenario_options *options, struct tally *tally)
 {
     static const uint32_t mtus[] = {1500, 1500, 1500, 1501, 2304, 4096, 9000};
+    uint64_t start_ns;
     uint32_t mtu;
     bool no_crc;
 
@@ -151,7 +152,8 @@ static void world_init(struct world *world, const struct scenario_options *optio
     world->relaxed = draw(world, 4) == 0 ? 80 : 15;
     world->bursts = draw(world, 3) == 0 ? 30 : 5;
     world->calm_at = options->packets;
-    ndtest_wire_init(&world->wire, ndtest_random_next(&world->random), draw(world, UINT64_C(1) << 40));
+    start_ns = draw(world, UINT64_C(1) << 40);
+    ndtest_wire_init(&world->wire, ndtest_random_next(&world->random), start_ns);
     oracle_attach(world);
     world->tamper = tamper_new(options->tamper, world);
     world->site_count = 3 + (unsigned)draw(world, 3);

@@ -47,6 +47,7 @@ struct tally {
     uint64_t exhausted; /* last numbers of a context */
     uint64_t wrapped;   /* rings whose index passed 2^32 */
     uint64_t counters[NETDAM_COUNTER_COUNT];
+    uint64_t hash;   /* of all frames, and of memory when the scenarios ended */
     char first[400]; /* the first violation, in words */
     bool quiet;
 };

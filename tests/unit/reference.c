@@ -5,6 +5,13 @@
 #include <math.h>
 #include <string.h>
 
+/* The format of 113 bits. */
+#if __LDBL_MANT_DIG__ == 113
+typedef long double quad;
+#else
+typedef __float128 quad;
+#endif
+
 static unsigned width(unsigned type)
 {
     return 8 * netdam_type_bytes(type);
@@ -40,19 +47,19 @@ static unsigned mantissa_bits(unsigned type)
 }
 
 /* Exponent bits all set, mantissa 0. */
-static uint64_t infinity(unsigned type)
+static uint64_t infinity_of(unsigned type)
 {
     return (mask_of(type) >> 1) & ~((UINT64_C(1) << mantissa_bits(type)) - 1);
 }
 
 bool reference_is_nan(unsigned type, uint64_t bits)
 {
-    return is_float(type) && (bits & (mask_of(type) >> 1)) > infinity(type);
+    return is_float(type) && (bits & (mask_of(type) >> 1)) > infinity_of(type);
 }
 
 uint64_t reference_canonical_nan(unsigned type)
 {
-    return infinity(type) | UINT64_C(1) << (mantissa_bits(type) - 1);
+    return infinity_of(type) | UINT64_C(1) << (mantissa_bits(type) - 1);
 }
 
 /* An integer that orders floats as IEEE 754-2019 minimum and maximum do: -0 below +0. */
@@ -78,8 +85,8 @@ static double half_value(unsigned type, uint64_t bits)
     int bias = type == NETDAM_TYPE_F16 ? 15 : 127;
     int exponent = (int)(magnitude >> mantissa);
     double fraction = (double)(magnitude & ((UINT64_C(1) << mantissa) - 1));
-    double value = magnitude == infinity(type) ? INFINITY
-                   : exponent == 0             ? ldexp(fraction, 1 - bias - (int)mantissa)
+    double value = magnitude == infinity_of(type) ? INFINITY
+                   : exponent == 0                ? ldexp(fraction, 1 - bias - (int)mantissa)
                                    : ldexp(fraction + ldexp(1, (int)mantissa), exponent - bias - (int)mantissa);
 
     return magnitude == bits ? value : -value;
@@ -89,7 +96,7 @@ static double half_value(unsigned type, uint64_t bits)
 static uint64_t half_nearest(unsigned type, double value)
 {
     uint64_t sign = signbit(value) ? mask_of(type) ^ mask_of(type) >> 1 : 0;
-    uint64_t low = 0, high = infinity(type);
+    uint64_t low = 0, high = infinity_of(type);
     double magnitude = fabs(value), half;
 
     if (isinf(value)) {
@@ -105,8 +112,8 @@ static uint64_t half_nearest(unsigned type, double value)
         }
     }
     /* Beyond the greatest finite value the next step would be as long as the one before it. */
-    half = high == infinity(type) ? half_value(type, low) + (half_value(type, low) - half_value(type, low - 1)) / 2
-                                  : half_value(type, low) + (half_value(type, high) - half_value(type, low)) / 2;
+    half = high == infinity_of(type) ? half_value(type, low) + (half_value(type, low) - half_value(type, low - 1)) / 2
+                                     : half_value(type, low) + (half_value(type, high) - half_value(type, low)) / 2;
     return sign | (magnitude > half || (magnitude == half && (low & 1) != 0) ? high : low);
 }
 
@@ -131,7 +138,7 @@ static uint64_t float_result(unsigned operation, unsigned type, uint64_t a, uint
 
         memcpy(&x, &a, 8);
         memcpy(&y, &b, 8);
-        z = (double)(sum ? (__float128)x + (__float128)y : (__float128)x * (__float128)y);
+        z = (double)(sum ? (quad)x + (quad)y : (quad)x * (quad)y);
         memcpy(&bits, &z, 8);
     } else {
         double x = half_value(type, a), y = half_value(type, b), z = sum ? x + y : x * y;
@@ -191,7 +198,7 @@ unsigned reference_edges(unsigned type, uint64_t *values)
     unsigned n = 0;
 
     if (is_float(type)) {
-        uint64_t inf = infinity(type);
+        uint64_t inf = infinity_of(type);
         uint64_t unit = UINT64_C(1) << mantissa_bits(type);
         uint64_t one = (inf >> 1) & ~(unit - 1);
         const uint64_t positive[] = {

@@ -60,6 +60,7 @@ static void fill_defaults(struct netdam_fw_config *config)
     DEFAULT(generation_interval_ns, 1000 * MS);
     DEFAULT(refusal_interval_ns, 10000);
     DEFAULT(refusal_burst, 256);
+    DEFAULT(replies, 256);
     DEFAULT(first_number, 1);
 }
 
@@ -86,6 +87,7 @@ static const char *check_config(const struct netdam_fw_config *config)
     CHECK(config->operations <= 1u << 20, "operations");
     CHECK(config->lanes <= 1u << 24, "lanes");
     CHECK(config->lane_windows < 1u << 16, "lane_windows");
+    CHECK(config->replies <= 1u << 20, "replies");
     CHECK(config->window <= NETDAM_WINDOW_MAX && (config->window & (config->window - 1)) == 0, "window");
     CHECK(config->retries <= 1000, "retries");
     CHECK(config->rto_min_ns <= config->rto_max_ns, "rto_max_ns");
@@ -133,6 +135,7 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     fw->lane_mask = ndfw_map_slots(config->lanes) - 1;
     fw->lanes = take(arena, ((size_t)fw->lane_mask + 1) * sizeof(fw->lanes[0]));
     fw->windows = take(arena, config->lane_windows * sizeof(fw->windows[0]));
+    fw->replies = take(arena, config->replies * sizeof(fw->replies[0]));
     fw->loopback = take(arena, (size_t)NDFW_LOOPBACK_SLOTS * NDFW_FRAME_MAX);
     for (uint32_t i = 0; arena->base != NULL && i < config->peers; i++) {
         fw->peers[i].lane.flights = flights + (size_t)i * 2 * config->window;

@@ -189,7 +189,7 @@ bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsign
     if (delivery == NETDAM_FLAG_ORDERED) {
         return true;
     }
-    if ((op_flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS)) != 0) {
+    if ((op_flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS | NETDAM_OPF_ENTRIES)) != 0) {
         return false;
     }
     return delivery == NETDAM_FLAG_UNRELIABLE ||
@@ -210,6 +210,7 @@ static bool executes(const struct ndfw_packet *packet)
     case NETDAM_OP_READ:
     case NETDAM_OP_WRITE:
     case NETDAM_OP_SEND:
+    case NETDAM_OP_TRANSACTION:
     case NETDAM_OP_FETCH_ADD:
     case NETDAM_OP_CAS:
     case NETDAM_OP_SWAP:
@@ -231,6 +232,9 @@ static bool length_agrees(const struct ndfw_packet *packet)
         uint32_t operands = packet->opcode == NETDAM_OP_CAS ? NETDAM_CAS_OPERANDS : NETDAM_ATOMIC_OPERANDS;
 
         return packet->length == element && packet->payload_length == operands * element;
+    }
+    if ((flags & NETDAM_OPF_ENTRIES) != 0) {
+        return packet->length == packet->payload_length && ndfw_transaction_is_whole(packet);
     }
     if ((flags & NETDAM_OPF_PAYLOAD) != 0) {
         return packet->length == packet->payload_length && netdam_is_whole(packet->length, packet->type);

@@ -39,8 +39,9 @@ static void count_lanes(struct ndfw *fw)
 {
     fw->counters[NETDAM_COUNTER_LANES] = fw->lane_count;
     fw->counters[NETDAM_COUNTER_LANE_WINDOWS] = fw->window_count;
-    fw->counters[NETDAM_COUNTER_LANE_BYTES] =
-        fw->lane_count * sizeof(struct ndfw_lane) + fw->window_count * sizeof(struct ndfw_window);
+    fw->counters[NETDAM_COUNTER_LANE_BYTES] = fw->lane_count * sizeof(struct ndfw_lane) +
+                                              fw->window_count * sizeof(struct ndfw_window) +
+                                              fw->reply_count * sizeof(struct ndfw_reply);
 }
 
 static struct ndfw_window *take_window(struct ndfw *fw, struct ndfw_lane *lane)
@@ -58,6 +59,7 @@ static struct ndfw_window *take_window(struct ndfw *fw, struct ndfw_lane *lane)
     window->context = lane->context;
     window->seen_ns = fw->now_ns;
     window->above = 0;
+    window->replies = NDFW_NONE;
     memset(window->bits, 0, sizeof(window->bits));
     lane->window = (uint16_t)(index + 1);
     if (fw->window_count == 1) {
@@ -70,6 +72,7 @@ static void release_window(struct ndfw *fw, struct ndfw_lane *lane)
 {
     uint32_t index = lane->window - 1u;
 
+    ndfw_replies_free(fw, &fw->windows[index], UINT64_MAX);
     fw->windows[index].in_use = false;
     fw->windows[index].next_free = fw->window_free;
     fw->window_free = index;
@@ -139,6 +142,7 @@ void ndfw_lane_start(struct ndfw *fw)
         fw->windows[i].in_use = false;
         fw->windows[i].next_free = i + 1 < fw->config.lane_windows ? i + 1 : NDFW_NONE;
     }
+    ndfw_replies_start(fw);
     fw->lane_count = 0;
     fw->window_count = 0;
     fw->window_free = 0;
@@ -156,6 +160,7 @@ static void advance_floor(struct ndfw *fw, struct ndfw_lane *lane, uint64_t clai
     if (lane->window != 0) {
         struct ndfw_window *window = &fw->windows[lane->window - 1u];
 
+        ndfw_replies_free(fw, window, claim);
         if (claim - floor >= NETDAM_WINDOW_MAX) {
             memset(window->bits, 0, sizeof(window->bits));
         } else {

@@ -9,6 +9,7 @@
 #include "netdam/regs.h"
 #include "netdam/ring.h"
 #include "netdam/status.h"
+#include "netdam/transaction.h"
 #include "netdam/wire.h"
 
 #ifndef NDFW_VERSION
@@ -80,6 +81,7 @@ struct ndfw_piece {
 struct ndfw_buffer {
     struct ndfw_piece pieces[NETDAM_LIST_MAX];
     uint32_t count;
+    uint32_t result_bytes; /* TRANSACTION: so many at most are returned to result_address */
 };
 
 /* Part of a buffer in on-board memory. */
@@ -193,7 +195,16 @@ struct ndfw_window {
     uint64_t values[NETDAM_WINDOW_MAX];
     uint8_t statuses[NETDAM_WINDOW_MAX];
     uint32_t next_free;
+    uint32_t replies; /* list of those that belong to this window's numbers */
     bool in_use;
+};
+
+/* What a transaction fetched, kept while its number is unfinished. */
+struct ndfw_reply {
+    uint64_t number;
+    uint32_t next; /* in the free list, or in the window's */
+    uint32_t length;
+    uint8_t bytes[NETDAM_TRANSACTION_FETCH_MAX];
 };
 
 struct ndfw {
@@ -230,6 +241,9 @@ struct ndfw {
     struct ndfw_window *windows;
     uint32_t window_free;
     uint32_t window_count;
+    struct ndfw_reply *replies;
+    uint32_t reply_free;
+    uint32_t reply_count;
 
     uint8_t *loopback; /* NDFW_LOOPBACK_SLOTS frames */
     uint32_t loopback_bytes[NDFW_LOOPBACK_SLOTS];
@@ -381,6 +395,28 @@ bool ndfw_lane_proves(const struct ndfw *fw, uint64_t context, uint64_t generati
 void ndfw_lane_start(struct ndfw *fw);
 void ndfw_lane_timer(struct ndfw *fw);
 uint64_t ndfw_lane_next_ns(const struct ndfw *fw);
+
+/* transaction.c */
+/* True if a packet's payload is a list of entries in right form. */
+bool ndfw_transaction_is_whole(const struct ndfw_packet *packet);
+bool ndfw_transaction_names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet);
+/* Returns a status that is final for this number, with the value to be remembered; or BUSY: nothing was done. */
+enum netdam_status ndfw_transaction_execute(struct ndfw *fw, const struct ndfw_packet *packet,
+                                            struct ndfw_window *window, uint64_t *value);
+/* The length that the answer states, and the payload that it carries, of what was executed or refused. */
+uint32_t ndfw_transaction_answer(const struct ndfw *fw, const struct ndfw_lane_result *result, const uint8_t **payload,
+                                 uint32_t *payload_length);
+void ndfw_replies_start(struct ndfw *fw);
+/* Frees what belongs to numbers of the window below this one. */
+void ndfw_replies_free(struct ndfw *fw, struct ndfw_window *window, uint64_t below);
+/* Of a descriptor whose buffer has been taken: form of the list, place for what it fetches. */
+enum netdam_status ndfw_transaction_take(struct ndfw *fw, const struct netdam_descriptor *descriptor,
+                                         struct ndfw_buffer *buffer);
+/* True if an answer may be the one to this operation. */
+bool ndfw_transaction_agrees(const struct ndfw_operation *operation, const struct ndfw_packet *packet);
+/* Stores what came back; returns the status that ends the flight. */
+enum netdam_status ndfw_transaction_receive(struct ndfw *fw, struct ndfw_operation *operation,
+                                            struct ndfw_flight *flight, const struct ndfw_packet *packet);
 
 /* responder.c */
 void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet);

@@ -328,6 +328,9 @@ static struct ndfw_flight *match(const struct ndfw *fw, const struct ndfw_sequen
         return NULL;
     }
     descriptor = &fw->operations[flight->operation].descriptor;
+    if (descriptor->opcode == NETDAM_OP_TRANSACTION) {
+        return ndfw_transaction_agrees(&fw->operations[flight->operation], packet) ? flight : NULL;
+    }
     if (packet->status == NETDAM_STATUS_OK &&
         (packet->opcode != descriptor->opcode || packet->payload_length != returned_bytes(packet->opcode, flight))) {
         return NULL;
@@ -378,7 +381,9 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     }
     grow_window(fw, peer);
     operation = &fw->operations[flight->operation];
-    if (status == NETDAM_STATUS_OK) {
+    if (operation->descriptor.opcode == NETDAM_OP_TRANSACTION) {
+        status = ndfw_transaction_receive(fw, operation, flight, packet);
+    } else if (status == NETDAM_STATUS_OK) {
         unsigned flags = netdam_op_flags(packet->opcode);
 
         if ((flags & NETDAM_OPF_RETURNS) != 0) {

@@ -224,8 +224,10 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
     uint32_t element = netdam_type_bytes(descriptor->type);
     bool immediate = (descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0;
     bool send = descriptor->opcode == NETDAM_OP_SEND;
+    bool transaction = descriptor->opcode == NETDAM_OP_TRANSACTION;
+    enum netdam_status status;
 
-    buffer->count = 0;
+    buffer->count = buffer->result_bytes = 0;
     if (!netdam_op_is_defined(descriptor->opcode) || (flags & NETDAM_OPF_CONTROL) != 0 ||
         !netdam_alu_is_defined(descriptor->operation) ||
         netdam_algebra(descriptor->opcode, descriptor->operation, descriptor->type) < 0 ||
@@ -240,7 +242,7 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
         ((flags & NETDAM_OPF_ATOMIC) != 0 &&
          (descriptor->length != element || descriptor->local_region != 0 || descriptor->list_count != 0 ||
           (descriptor->flags & NETDAM_DESCRIPTOR_LIST) != 0)) ||
-        (descriptor->opcode != NETDAM_OP_CAS && descriptor->u.operand[1] != 0) ||
+        (descriptor->opcode != NETDAM_OP_CAS && !transaction && descriptor->u.operand[1] != 0) ||
         ((flags & NETDAM_OPF_MEMORY) == 0 &&
          ((descriptor->remote_key != 0 && !send) || descriptor->remote_address != 0)) ||
         !netdam_is_whole(descriptor->length, descriptor->type)) {
@@ -250,7 +252,8 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
         fw->peers[descriptor->peer].closing) {
         return NETDAM_STATUS_LOCAL_PEER;
     }
-    if (send && descriptor->length > ndfw_packet_payload_max(&fw->peers[descriptor->peer], descriptor)) {
+    if ((send || transaction) &&
+        descriptor->length > ndfw_packet_payload_max(&fw->peers[descriptor->peer], descriptor)) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     if (descriptor->remote_address > UINT64_MAX - descriptor->length) {
@@ -259,10 +262,11 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
     if ((flags & NETDAM_OPF_ATOMIC) != 0) {
         return NETDAM_STATUS_OK;
     }
-    return ndfw_buffer_take(fw, descriptor,
-                            ((flags & NETDAM_OPF_PAYLOAD) != 0 ? NETDAM_PERMISSION_LOCAL_READ : 0u) |
-                                ((flags & NETDAM_OPF_RETURNS) != 0 ? NETDAM_PERMISSION_LOCAL_WRITE : 0u),
-                            buffer);
+    status = ndfw_buffer_take(fw, descriptor,
+                              ((flags & NETDAM_OPF_PAYLOAD) != 0 ? NETDAM_PERMISSION_LOCAL_READ : 0u) |
+                                  ((flags & NETDAM_OPF_RETURNS) != 0 ? NETDAM_PERMISSION_LOCAL_WRITE : 0u),
+                              buffer);
+    return status == NETDAM_STATUS_OK && transaction ? ndfw_transaction_take(fw, descriptor, buffer) : status;
 }
 
 static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descriptor *descriptor)

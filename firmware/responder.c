@@ -94,18 +94,23 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
     ndfw_frame_end(fw, &packet->from, bytes);
 }
 
+static void send_refusal(struct ndfw *fw, const struct ndfw_packet *packet, const struct answer *answer)
+{
+    ndfw_count(fw,
+               answer->status == NETDAM_STATUS_STALE  ? NETDAM_COUNTER_REQUESTS_STALE
+               : answer->status == NETDAM_STATUS_BUSY ? NETDAM_COUNTER_REQUESTS_BUSY
+                                                      : NETDAM_COUNTER_REQUESTS_REFUSED,
+               1);
+    ndfw_trace(fw, NETDAM_FW_TRACE_ERR_REFUSED, answer->status, packet->context, packet->number);
+    send_answer(fw, packet, answer);
+}
+
 static void refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status, uint64_t generation,
                       uint64_t floor, unsigned flags)
 {
     struct answer answer = {.status = status, .generation = generation, .floor = floor, .flags = flags};
 
-    ndfw_count(fw,
-               status == NETDAM_STATUS_STALE  ? NETDAM_COUNTER_REQUESTS_STALE
-               : status == NETDAM_STATUS_BUSY ? NETDAM_COUNTER_REQUESTS_BUSY
-                                              : NETDAM_COUNTER_REQUESTS_REFUSED,
-               1);
-    ndfw_trace(fw, NETDAM_FW_TRACE_ERR_REFUSED, status, packet->context, packet->number);
-    send_answer(fw, packet, &answer);
+    send_refusal(fw, packet, &answer);
 }
 
 void ndfw_refuse(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status)
@@ -214,21 +219,25 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
 static void answer_modification(struct ndfw *fw, const struct ndfw_packet *packet,
                                 const struct ndfw_lane_result *result, unsigned flags)
 {
-    bool returns_value = (netdam_op_flags(packet->opcode) & NETDAM_OPF_ATOMIC) != 0;
+    bool ok = result->status == NETDAM_STATUS_OK;
+    bool returns_value = ok && (netdam_op_flags(packet->opcode) & NETDAM_OPF_ATOMIC) != 0;
     struct answer answer = {
         .status = (enum netdam_status)result->status,
         .generation = result->generation,
         .floor = result->floor,
         .flags = flags,
-        .length = packet->length,
+        .length = ok ? packet->length : 0,
         .payload = (const uint8_t *)&result->value,
         .payload_length = returns_value ? packet->length : 0,
     };
 
-    if (result->status == NETDAM_STATUS_OK) {
+    if (packet->opcode == NETDAM_OP_TRANSACTION) {
+        answer.length = ndfw_transaction_answer(fw, result, &answer.payload, &answer.payload_length);
+    }
+    if (ok) {
         send_answer(fw, packet, &answer);
     } else {
-        refuse_at(fw, packet, (enum netdam_status)result->status, result->generation, result->floor, flags);
+        send_refusal(fw, packet, &answer);
     }
 }
 
@@ -248,6 +257,9 @@ static void modify_without_lane(struct ndfw *fw, const struct ndfw_packet *packe
 
 static bool names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet)
 {
+    if (packet->opcode == NETDAM_OP_TRANSACTION) {
+        return ndfw_transaction_names_no_key(fw, packet);
+    }
     return packet->opcode == NETDAM_OP_SEND ? ndfw_queue_by_receive_key(fw, packet->key) == NDFW_NONE
                                             : ndfw_region_find(fw, packet->key) == NULL;
 }
@@ -263,7 +275,13 @@ static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
     }
     switch (ndfw_lane_admit(fw, packet, names_no_key(fw, packet), &result)) {
     case NDFW_LANE_EXECUTE:
-        result.status = (uint8_t)execute(fw, packet, &value);
+        result.status = (uint8_t)(packet->opcode == NETDAM_OP_TRANSACTION
+                                      ? ndfw_transaction_execute(fw, packet, result.window, &value)
+                                      : execute(fw, packet, &value));
+        if (result.status == NETDAM_STATUS_BUSY) {
+            refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, result.floor, 0);
+            break;
+        }
         result.value = value;
         ndfw_lane_consume(result.window, packet->number, result.status, value);
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, result.status == NETDAM_STATUS_OK);

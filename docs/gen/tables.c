@@ -13,6 +13,7 @@
 #include "netdam/regs.h"
 #include "netdam/ring.h"
 #include "netdam/status.h"
+#include "netdam/transaction.h"
 #include "netdam/wire.h"
 
 static const char *directory;
@@ -82,6 +83,7 @@ static const struct bit_name op_flags[] = {
     {NETDAM_OPF_MODIFIES, "MODIFIES"}, {NETDAM_OPF_PAYLOAD, "PAYLOAD"}, {NETDAM_OPF_RETURNS, "RETURNS"},
     {NETDAM_OPF_ATOMIC, "ATOMIC"},     {NETDAM_OPF_ALU, "ALU"},         {NETDAM_OPF_CHAIN, "CHAIN"},
     {NETDAM_OPF_DEVICE, "DEVICE"},     {NETDAM_OPF_MEMORY, "MEMORY"},   {NETDAM_OPF_CONTROL, "CONTROL"},
+    {NETDAM_OPF_ENTRIES, "ENTRIES"},
 };
 
 static const struct bit_name algebra_flags[] = {
@@ -109,9 +111,20 @@ static void write_isa(void)
                "| CHAIN | only as a segment of a chain |\n"
                "| DEVICE | only in a descriptor: the device turns it into other packets |\n"
                "| MEMORY | names a region by key |\n"
-               "| CONTROL | between firmwares: a descriptor must not name it |\n");
+               "| CONTROL | between firmwares: a descriptor must not name it |\n"
+               "| ENTRIES | the payload is a list of entries; the answer carries what they fetch |\n");
     fprintf(f, "\nOperands of CAS: %d. Operands of the other atomics: %d.\n", NETDAM_CAS_OPERANDS,
             NETDAM_ATOMIC_OPERANDS);
+    table_close(f);
+
+    f = table_open("transaction", "Entries of a transaction",
+                   "| kind | value | permission | data follows | what it does |");
+#define ROW(name, value, permission, data, what)                                                                       \
+    fprintf(f, "| %s | %u | %s | %s | %s |\n", #name, (unsigned)(value), #permission, (data) != 0 ? "yes" : "no", what);
+    NETDAM_TRANSACTION_KIND_LIST(ROW)
+#undef ROW
+    fprintf(f, "\nEntries of a transaction at most: %d. Bytes that it fetches at most: %d.\n",
+            NETDAM_TRANSACTION_ENTRIES_MAX, NETDAM_TRANSACTION_FETCH_MAX);
     table_close(f);
 
     f = table_open("operations", "ALU operations", "| operation | value | meaning |");
@@ -275,8 +288,9 @@ static void write_constants(void)
     table_heading(f, "Permissions of a region", "| constant | value | meaning |");
     ROW(NETDAM_PERMISSION_LOCAL_READ, "source of requests from this device's own rings")
     ROW(NETDAM_PERMISSION_LOCAL_WRITE, "where answers to own requests are stored")
-    ROW(NETDAM_PERMISSION_REMOTE_READ, "READ from the wire; also what an atomic returns")
-    ROW(NETDAM_PERMISSION_REMOTE_WRITE, "WRITE and SWAP from the wire")
+    ROW(NETDAM_PERMISSION_REMOTE_READ,
+        "READ from the wire; also what an atomic returns, what a transaction compares and fetches")
+    ROW(NETDAM_PERMISSION_REMOTE_WRITE, "WRITE and SWAP from the wire; also what a transaction writes")
     ROW(NETDAM_PERMISSION_REMOTE_ALU, "REDUCE, FETCH_ADD, CAS and the like from the wire")
     ROW(NETDAM_PERMISSION_ALL, "all of these")
 
@@ -309,52 +323,49 @@ static void write_constants(void)
  * Members of each structure that lies on the wire or in on-board memory. A member that is missing here leaves a gap,
  * and a gap is an error, since none of these structures has padding.
  */
-#define LAYOUT_LIST(S, M)                                                                                              \
-    S(netdam_wire_header)                                                                                              \
-    M(netdam_wire_header, version)                                                                                     \
-    M(netdam_wire_header, kind) M(netdam_wire_header, flags) M(netdam_wire_header, segment_count) M(                   \
-        netdam_wire_header, segment_index) M(netdam_wire_header, node_form) M(netdam_wire_header, status)              \
-        M(netdam_wire_header, context) M(netdam_wire_header, number) M(netdam_wire_header, distance) M(                \
-            netdam_wire_header, payload_length) M(netdam_wire_header, header_length) M(netdam_wire_header, header_crc) \
-            S(netdam_wire_immediate) M(netdam_wire_immediate, value) S(netdam_wire_tenant) M(                          \
-                netdam_wire_tenant, tenant) M(netdam_wire_tenant, nonce) M(netdam_wire_tenant, tag)                    \
-                S(netdam_wire_segment) M(netdam_wire_segment, opcode) M(netdam_wire_segment, operation) M(             \
-                    netdam_wire_segment, type) M(netdam_wire_segment, reserved) M(netdam_wire_segment, length)         \
-                    M(netdam_wire_segment, key) M(netdam_wire_segment, address) M(netdam_wire_segment, generation) S(  \
-                        netdam_wire_node_ipv4) M(netdam_wire_node_ipv4, address) M(netdam_wire_node_ipv4, port)        \
-                        M(netdam_wire_node_ipv4, reserved) S(netdam_wire_node_ipv6) M(netdam_wire_node_ipv6, address)  \
-                            M(netdam_wire_node_ipv6, port) M(netdam_wire_node_ipv6, reserved) S(                       \
-                                netdam_wire_answer) M(netdam_wire_answer, opcode)                                      \
-                                M(netdam_wire_answer, operation) M(netdam_wire_answer, type) M(                        \
-                                    netdam_wire_answer,                                                                \
-                                    hop) M(netdam_wire_answer,                                                         \
-                                           length) M(netdam_wire_answer,                                               \
-                                                     generation) M(netdam_wire_answer, echo)                           \
-                                    M(netdam_wire_answer, floor) M(netdam_wire_answer, depth) S(netdam_ring) M(        \
-                                        netdam_ring, producer) M(netdam_ring, producer_flags)                          \
-                                        M(netdam_ring, producer_reserved) M(netdam_ring, consumer) M(                  \
-                                            netdam_ring, consumer_flags) M(netdam_ring, arm)                           \
-                                            M(netdam_ring, consumer_reserved) S(netdam_descriptor) M(                  \
-                                                netdam_descriptor, opcode) M(netdam_descriptor, operation)             \
-                                                M(netdam_descriptor, type) M(netdam_descriptor, list_count) M(         \
-                                                    netdam_descriptor, flags) M(netdam_descriptor, user_data)          \
-                                                    M(netdam_descriptor, peer) M(netdam_descriptor, length) M(         \
-                                                        netdam_descriptor, remote_key) M(netdam_descriptor,            \
-                                                                                         remote_address)               \
-                                                        M(netdam_descriptor, local_region) M(                          \
-                                                            netdam_descriptor, immediate) M(netdam_descriptor, u)      \
-                                                            S(netdam_list_entry) M(netdam_list_entry, local_region) M( \
-                                                                netdam_list_entry, length) M(netdam_list_entry,        \
-                                                                                             local_address)            \
-                                                                S(netdam_completion) M(netdam_completion, user_data)   \
-                                                                    M(netdam_completion,                               \
-                                                                      result) M(netdam_completion, length)             \
-                                                                        M(netdam_completion,                           \
-                                                                          status) M(netdam_completion, opcode)         \
-                                                                            M(netdam_completion,                       \
-                                                                              flags) M(netdam_completion, hop)         \
-                                                                                M(netdam_completion, queue_pair)       \
-                                                                                    M(netdam_completion, immediate)
+/* clang-format off */
+#define LAYOUT_LIST(S, M) \
+    S(netdam_wire_header) \
+    M(netdam_wire_header, version) M(netdam_wire_header, kind) M(netdam_wire_header, flags) \
+    M(netdam_wire_header, segment_count) M(netdam_wire_header, segment_index) M(netdam_wire_header, node_form) \
+    M(netdam_wire_header, status) M(netdam_wire_header, context) M(netdam_wire_header, number) \
+    M(netdam_wire_header, distance) M(netdam_wire_header, payload_length) M(netdam_wire_header, header_length) \
+    M(netdam_wire_header, header_crc) \
+    S(netdam_wire_immediate) \
+    M(netdam_wire_immediate, value) \
+    S(netdam_wire_tenant) \
+    M(netdam_wire_tenant, tenant) M(netdam_wire_tenant, nonce) M(netdam_wire_tenant, tag) \
+    S(netdam_wire_segment) \
+    M(netdam_wire_segment, opcode) M(netdam_wire_segment, operation) M(netdam_wire_segment, type) \
+    M(netdam_wire_segment, reserved) M(netdam_wire_segment, length) M(netdam_wire_segment, key) \
+    M(netdam_wire_segment, address) M(netdam_wire_segment, generation) \
+    S(netdam_wire_node_ipv4) \
+    M(netdam_wire_node_ipv4, address) M(netdam_wire_node_ipv4, port) M(netdam_wire_node_ipv4, reserved) \
+    S(netdam_wire_node_ipv6) \
+    M(netdam_wire_node_ipv6, address) M(netdam_wire_node_ipv6, port) M(netdam_wire_node_ipv6, reserved) \
+    S(netdam_wire_answer) \
+    M(netdam_wire_answer, opcode) M(netdam_wire_answer, operation) M(netdam_wire_answer, type) \
+    M(netdam_wire_answer, hop) M(netdam_wire_answer, length) M(netdam_wire_answer, generation) \
+    M(netdam_wire_answer, echo) M(netdam_wire_answer, floor) M(netdam_wire_answer, depth) \
+    S(netdam_transaction_entry) \
+    M(netdam_transaction_entry, kind) M(netdam_transaction_entry, reserved) M(netdam_transaction_entry, length) \
+    M(netdam_transaction_entry, key) M(netdam_transaction_entry, address) \
+    S(netdam_ring) \
+    M(netdam_ring, producer) M(netdam_ring, producer_flags) M(netdam_ring, producer_reserved) \
+    M(netdam_ring, consumer) M(netdam_ring, consumer_flags) M(netdam_ring, arm) M(netdam_ring, consumer_reserved) \
+    S(netdam_descriptor) \
+    M(netdam_descriptor, opcode) M(netdam_descriptor, operation) M(netdam_descriptor, type) \
+    M(netdam_descriptor, list_count) M(netdam_descriptor, flags) M(netdam_descriptor, user_data) \
+    M(netdam_descriptor, peer) M(netdam_descriptor, length) M(netdam_descriptor, remote_key) \
+    M(netdam_descriptor, remote_address) M(netdam_descriptor, local_region) M(netdam_descriptor, immediate) \
+    M(netdam_descriptor, u) \
+    S(netdam_list_entry) \
+    M(netdam_list_entry, local_region) M(netdam_list_entry, length) M(netdam_list_entry, local_address) \
+    S(netdam_completion) \
+    M(netdam_completion, user_data) M(netdam_completion, result) M(netdam_completion, length) \
+    M(netdam_completion, status) M(netdam_completion, opcode) M(netdam_completion, flags) M(netdam_completion, hop) \
+    M(netdam_completion, queue_pair) M(netdam_completion, immediate)
+/* clang-format on */
 
 struct layout_row {
     const char *structure;

@@ -25,7 +25,8 @@ WIRE_OPS = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE, FETCH_ADD, CAS, SWAP, FETC
 ALU_OPS = (REDUCE, FETCH_OP, LOAD_REDUCE)
 ATOMICS = (FETCH_ADD, CAS, SWAP, FETCH_OP)
 MODIFYING = (WRITE, SEND, REDUCE, TRANSACTION) + ATOMICS
-EXECUTED = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE) + ATOMICS
+EXECUTED = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE, TRANSACTION) + ATOMICS
+ENTRY_COMPARE, ENTRY_FETCH, ENTRY_WRITE = 1, 2, 3
 
 NO_OP, SUM, PRODUCT, MIN, MAX, AND, OR, XOR, SUM_SATURATING = range(9)
 BYTES, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64 = range(13)
@@ -34,13 +35,13 @@ INTEGERS, FLOATS = range(U8, I64 + 1), range(F16, F64 + 1)
 
 OK, BAD_VERSION, BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_FLAGS, BAD_SEGMENTS, BAD_LENGTH = range(8)
 MISALIGNED, BAD_KEY, BAD_RANGE, NO_PERMISSION, UNSUPPORTED = range(8, 13)
-NOT_READY = 0x0E
+NOT_READY, COMPARE_FAILED = 0x0E, 0x0F
 STALE, BUSY = 0x40, 0x41
 STATUS_NAMES = {
     OK: "OK", BAD_VERSION: "BAD_VERSION", BAD_OPCODE: "BAD_OPCODE", BAD_OPERATION: "BAD_OPERATION",
     BAD_TYPE: "BAD_TYPE", BAD_FLAGS: "BAD_FLAGS", BAD_SEGMENTS: "BAD_SEGMENTS", BAD_LENGTH: "BAD_LENGTH",
     MISALIGNED: "MISALIGNED", BAD_KEY: "BAD_KEY", BAD_RANGE: "BAD_RANGE", NO_PERMISSION: "NO_PERMISSION",
-    UNSUPPORTED: "UNSUPPORTED", NOT_READY: "NOT_READY", STALE: "STALE", BUSY: "BUSY",
+    UNSUPPORTED: "UNSUPPORTED", NOT_READY: "NOT_READY", COMPARE_FAILED: "COMPARE_FAILED", STALE: "STALE", BUSY: "BUSY",
 }
 
 
@@ -196,6 +197,30 @@ def decode(data):
     return packet
 
 
+def entry(kind, key, address, data=b"", length=None, reserved=b"\0\0\0"):
+    """One entry of a transaction's list; `length` where it is not the data's."""
+    head = struct.pack("<B3sIQQ", kind, reserved, len(data) if length is None else length, key, address)
+    return head + data + bytes(-len(data) % 8)
+
+
+def read_entries(payload):
+    """A transaction's entries as (kind, key, address, length, data), or None if the list's form is wrong."""
+    entries, at, fetched = [], 0, 0
+    while at < len(payload):
+        if len(payload) - at < 24:
+            return None
+        kind, reserved, length, key, address = struct.unpack_from("<B3sIQQ", payload, at)
+        at += 24
+        padded = 0 if kind == ENTRY_FETCH else length + -length % 8
+        data, padding = payload[at:at + min(length, padded)], payload[at + length:at + padded]
+        if kind not in (ENTRY_COMPARE, ENTRY_FETCH, ENTRY_WRITE) or any(reserved) or padded > len(payload) - at or any(padding):
+            return None
+        fetched += length if kind == ENTRY_FETCH else 0
+        entries.append((kind, key, address, length, data))
+        at += padded
+    return entries if 1 <= len(entries) <= 16 and fetched <= 128 else None
+
+
 def in_algebra(opcode, operation, type_):
     if opcode not in ALU_OPS:
         return type_ in INTEGERS if opcode in (FETCH_ADD, CAS, SWAP) else type_ == BYTES
@@ -249,6 +274,8 @@ def check_instruction(packet, mtu=1500, ipv6=False):
         right = length == element and carried == element * (2 if opcode == CAS else 1)
     elif opcode == CONFIRM:
         right = length == 0 and carried == 0
+    elif opcode == TRANSACTION:
+        right = length == carried and read_entries(packet.payload) is not None
     elif opcode == READ:
         right = carried == 0 and length <= payload_max(mtu, ipv6)
     else:

@@ -371,7 +371,8 @@ def stateless_refusals(client, at):
     for opcode in (nd.WRITE, nd.READ, nd.ECHO, nd.CONFIRM):
         yield nd.BAD_TYPE, op(opcode, type=nd.I64)
     yield from unsuited_flags(client, at)
-    for opcode in (nd.TRANSACTION, nd.LOAD, nd.COMPARE, nd.FORWARD):
+    yield nd.BAD_LENGTH, op(nd.TRANSACTION)
+    for opcode in (nd.LOAD, nd.COMPARE, nd.FORWARD):
         yield nd.UNSUPPORTED, op(opcode)
     yield nd.UNSUPPORTED, op(nd.LOAD_REDUCE, operation=nd.SUM, type=nd.I64)
     for opcode in (nd.REDUCE, nd.FETCH_OP):

@@ -71,6 +71,22 @@ def unwrap(frame):
     return udp[8:], ethertype == 0x86DD
 
 
+def transaction_outcome(packet):
+    """Status of a transaction at the node of the manifest; the entry that failed, or the bytes that are fetched."""
+    entries, fetched = nd.read_entries(packet.payload), b""
+    for i, (kind, key, address, length, _) in enumerate(entries):
+        status = (nd.BAD_KEY if key not in KEYS else nd.BAD_RANGE if address + length > 4096
+                  else nd.NO_PERMISSION if ("w" if kind == nd.ENTRY_WRITE else "r") not in KEYS[key] else nd.OK)
+        if status != nd.OK:
+            return status, i
+    for i, (kind, _, address, length, data) in enumerate(entries):
+        memory = bytes(n & 255 for n in range(address, address + length))
+        if kind == nd.ENTRY_COMPARE and memory != data:
+            return nd.COMPARE_FAILED, i
+        fetched += memory if kind == nd.ENTRY_FETCH else b""
+    return nd.OK, fetched
+
+
 def outcome(frame):
     """What the node of the manifest makes of a frame: a status name or a counter; and the packet."""
     try:
@@ -96,6 +112,8 @@ def outcome(frame):
         room = RECEIVE_KEYS.get(s["key"])
         status = (nd.BAD_KEY if s["key"] not in RECEIVE_KEYS else nd.NOT_READY if room is None
                   else nd.BAD_LENGTH if s["length"] > room else nd.OK)
+    elif status == nd.OK and s["opcode"] == nd.TRANSACTION:
+        status = transaction_outcome(packet)[0]
     elif status == nd.OK and s["opcode"] not in (nd.CONFIRM, nd.ECHO):
         need = {nd.READ: "r", nd.WRITE: "w", nd.REDUCE: "a", nd.SWAP: "rw"}.get(s["opcode"], "ra")
         need += "i" if packet.flags & nd.IMMEDIATE else ""
@@ -115,6 +133,12 @@ def outcome(frame):
 def answer_problem(packet, answer, expected):
     """What in an answer contradicts its request, or None."""
     a, s = answer.segment, packet.segment
+    length = s["length"] if expected == "OK" else 0
+    if s["opcode"] == nd.TRANSACTION and expected not in ("BAD_LENGTH", "BAD_FLAGS"):
+        told = transaction_outcome(packet)[1]
+        length = len(told) if expected == "OK" else told
+        if expected == "OK" and answer.payload != told:
+            return "fetched %s, not %s" % (answer.payload.hex(), told.hex())
     same = [("context", answer.context, packet.context), ("number", answer.number, packet.number),
             ("distance", answer.distance, packet.distance), ("count", answer.segment_count, packet.segment_count),
             ("opcode", a["opcode"], s["opcode"]), ("operation", a["operation"], s["operation"]),
@@ -122,11 +146,11 @@ def answer_problem(packet, answer, expected):
             ("echo", a["echo"], s["generation"]), ("generation", a["generation"], GENERATION),
             ("status", nd.STATUS_NAMES[answer.status], expected),
             ("RELAXED", answer.flags & nd.RELAXED, packet.flags & nd.RELAXED),
-            ("length", a["length"], s["length"] if expected == "OK" else 0)]
+            ("length", a["length"], length)]
     for name, got, right in same:
         if got != right:
             return "%s %r, not %r" % (name, got, right)
-    returned = s["length"] if expected == "OK" and s["opcode"] in (nd.READ, nd.ECHO) + nd.ATOMICS else 0
+    returned = length if expected == "OK" and s["opcode"] in (nd.READ, nd.ECHO, nd.TRANSACTION) + nd.ATOMICS else 0
     return None if len(answer.payload) == returned else "%d bytes of payload" % len(answer.payload)
 
 

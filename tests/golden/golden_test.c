@@ -241,9 +241,10 @@ static bool memory_is_untouched(const struct instance *instance)
 /* Where one request follows another, the name of the other. */
 static const char *request_before(const char *name)
 {
-    return strcmp(name, "write-again-request") == 0  ? "write-request"
-           : strcmp(name, "send-again-request") == 0 ? "send-request"
-                                                     : NULL;
+    return strcmp(name, "write-again-request") == 0         ? "write-request"
+           : strcmp(name, "send-again-request") == 0        ? "send-request"
+           : strcmp(name, "transaction-again-request") == 0 ? "transaction-request"
+                                                            : NULL;
 }
 
 /* The frame number `at` that was sent, compared with a golden one; says what differs. */
@@ -408,6 +409,9 @@ static const struct effect {
     {"send-immediate-request", BUFFER_ADDRESS, 5, {'a', 'b', 'c', 'd', 4}},
     {"send-empty-request", BUFFER_ADDRESS, 4, {0, 1, 2, 3}},
     {"flag-immediate-request", BUFFER_ADDRESS, 4, {0, 1, 2, 3}},
+    {"transaction-request", 16, 8, {16, 17, 'H', 'e', 'l', 'l', '!', 23}},
+    {"transaction-write-request", 0x3f, 5, {0x3f, 'o', 'n', 'e', 0x43}},
+    {"transaction-write-request", REGION_BYTES + 0x40, 5, {0x40, 't', 'w', 'o', 0x44}},
 };
 
 static void golden_requests_leave_in_memory_what_they_should(void **state)
@@ -659,6 +663,9 @@ static void requester_sends_golden_requests(void **state)
         "flag-ordered-request",
         "flag-unreliable-request",
         "flag-immediate-request",
+        "transaction-request",
+        "transaction-write-request",
+        "transaction-failed-request",
     };
     unsigned wrong = 0;
 
@@ -667,6 +674,7 @@ static void requester_sends_golden_requests(void **state)
     }
     wrong += !request_is_sent(instance, "write-request", "write-again-request");
     wrong += !request_is_sent(instance, "send-request", "send-again-request");
+    wrong += !request_is_sent(instance, "transaction-request", "transaction-again-request");
     assert_int_equal(wrong, 0);
 }
 

@@ -70,7 +70,7 @@ static void impossible_values_are_refused_by_the_name_of_the_field(void **state)
         BAD(neighbours, (1u << 16) + 1), BAD(neighbours, UINT32_MAX), GOOD(neighbours, 1),
         BAD(operations, (1u << 20) + 1), BAD(operations, UINT32_MAX), GOOD(operations, 1),
         BAD(lanes, (1u << 24) + 1), BAD(lanes, UINT32_MAX), GOOD(lanes, 1), GOOD(lanes, 1u << 24),
-        BAD(lane_windows, 1u << 16), BAD(lane_windows, UINT32_MAX), GOOD(lane_windows, 1), GOOD(lane_windows, 65535),
+        BAD(replies, (1u << 20) + 1), GOOD(replies, 1), GOOD(replies, 1u << 20), BAD(lane_windows, 1u << 16), BAD(lane_windows, UINT32_MAX), GOOD(lane_windows, 1), GOOD(lane_windows, 65535),
         BAD(window, NETDAM_WINDOW_MAX * 2), BAD(window, 3), BAD(window, 1000), BAD(window, UINT32_MAX), GOOD(window, 1),
         GOOD(window, 2), GOOD(window, NETDAM_WINDOW_MAX),
         BAD(retries, 1001), BAD(retries, UINT32_MAX), GOOD(retries, 1), GOOD(retries, 1000),
@@ -150,6 +150,7 @@ static void zeros_mean_the_defaults_that_the_header_names(void **state)
     assert_int_equal(config.operations, 1024);
     assert_int_equal(config.lanes, 4096);
     assert_int_equal(config.lane_windows, 256);
+    assert_int_equal(config.replies, 256);
     assert_int_equal(config.window, 256);
     assert_int_equal(config.retries, 10);
     assert_true(config.rto_initial_ns == 50 * UNIT_MS);
@@ -171,8 +172,8 @@ static void state_grows_with_every_table(void **state)
         size_t offset;
         unsigned bytes;
     } tables[] = {
-        {FIELD(queue_pairs)}, {FIELD(regions)}, {FIELD(peers)},        {FIELD(neighbours)},
-        {FIELD(operations)},  {FIELD(lanes)},   {FIELD(lane_windows)}, {FIELD(window)},
+        {FIELD(queue_pairs)}, {FIELD(regions)},      {FIELD(peers)},  {FIELD(neighbours)}, {FIELD(operations)},
+        {FIELD(lanes)},       {FIELD(lane_windows)}, {FIELD(window)}, {FIELD(replies)},
     };
 
     (void)state;

@@ -341,7 +341,7 @@ static void flags_suit_the_instruction_or_are_refused(void **state)
                     unsigned flags = netdam_op_flags(op);
                     int algebra = netdam_algebra(op, alu, type);
                     bool modifies = (flags & NETDAM_OPF_MODIFIES) != 0;
-                    bool plain = (flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS)) == 0;
+                    bool plain = (flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS | NETDAM_OPF_ENTRIES)) == 0;
                     bool suits = way == 0 || (way == o && modifies) || (way == n && modifies && plain) ||
                                  (way == r && modifies && plain && (algebra & (int)NETDAM_ALG_IDEMPOTENT) != 0 &&
                                   immediate == 0);

@@ -15,7 +15,7 @@ static struct {
     struct golden_entry entry;
     uint8_t frame[2048];
     size_t bytes;
-} packets[256];
+} packets[512];
 static unsigned packet_count;
 
 static int load(void **state)
@@ -169,7 +169,9 @@ static void a_node_answers_every_golden_request_byte_for_byte(void **state)
         }
         start(&u, 1);
         if (ends_with(e->name, "-again-request")) {
-            unsigned first = find(e->name[0] == 's' ? "send-request" : "write-request");
+            unsigned first = find(e->name[0] == 's'   ? "send-request"
+                                  : e->name[0] == 't' ? "transaction-request"
+                                                      : "write-request");
 
             unit_receive(&u, packets[first].frame, packets[first].bytes);
             unit_drop_sent(&u);

@@ -213,7 +213,8 @@ static void executed_is_what_the_list_of_this_firmware_says(void **state)
                 packet.length = (netdam_op_flags(op) & NETDAM_OPF_ATOMIC) != 0 ? netdam_type_bytes(type) : 0;
                 packet.payload_length = op == NETDAM_OP_CAS ? 2 * packet.length : packet.length;
                 if (unit_is_executed(op, alu, type)) {
-                    want = NETDAM_STATUS_OK;
+                    /* A list without entries is refused; that the opcode is executed shows in that. */
+                    want = op == NETDAM_OP_TRANSACTION ? NETDAM_STATUS_BAD_LENGTH : NETDAM_STATUS_OK;
                 }
                 if (netdam_op_flags(op) == 0 || (netdam_op_flags(op) & NETDAM_OPF_DEVICE) != 0) {
                     want = NETDAM_STATUS_BAD_OPCODE;

@@ -52,8 +52,8 @@ enum netdam_admin_status { NETDAM_ADMIN_STATUS_LIST(NETDAM_ADMIN_STATUS_ENUM) };
 /* Permissions of a region. LOCAL: through this device's own rings. REMOTE: from the wire. */
 #define NETDAM_PERMISSION_LOCAL_READ   0x01u /* source of requests */
 #define NETDAM_PERMISSION_LOCAL_WRITE  0x02u /* where answers are stored */
-#define NETDAM_PERMISSION_REMOTE_READ  0x04u /* READ; also what an atomic returns */
-#define NETDAM_PERMISSION_REMOTE_WRITE 0x08u /* WRITE, SWAP */
+#define NETDAM_PERMISSION_REMOTE_READ  0x04u /* READ; what an atomic returns, and a transaction compares or fetches */
+#define NETDAM_PERMISSION_REMOTE_WRITE 0x08u /* WRITE, SWAP, what a transaction writes */
 #define NETDAM_PERMISSION_REMOTE_ALU   0x10u /* REDUCE, FETCH_ADD, CAS and the like */
 #define NETDAM_PERMISSION_ALL          0x1fu
 

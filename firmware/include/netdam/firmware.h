@@ -71,6 +71,7 @@ struct netdam_fw_config {
     uint64_t refusal_interval_ns;    /* one refusal per this time on average; (default) 10 us */
     uint32_t refusal_burst;          /* refusals at once; (default) 256 */
     uint32_t collectives;            /* collectives under way at once; (default) 8 */
+    uint32_t replies;                /* what transactions fetched, kept for repetitions; (default) 256 */
     uint64_t first_number;           /* first lane number of a new context; (default) 1 */
     uint64_t collective_wait_ns;     /* how long a collective waits for members that are alive; (default) 60 s */
 

@@ -15,6 +15,7 @@
 #define NETDAM_OPF_DEVICE   0x40u  /* only in a descriptor: the device turns it into other packets */
 #define NETDAM_OPF_MEMORY   0x80u  /* names a region by key */
 #define NETDAM_OPF_CONTROL  0x100u /* between firmwares: a descriptor must not name it */
+#define NETDAM_OPF_ENTRIES  0x200u /* the payload is a list of entries; the answer carries what they fetch */
 
 /* X(name, value, flags, text) */
 #define NETDAM_OP_LIST(X)                                                                                              \
@@ -37,8 +38,8 @@
       "payload = payload op memory; nothing is stored")                                                                \
     X(COMPARE, 0x42, NETDAM_OPF_MEMORY | NETDAM_OPF_CHAIN, "stop the chain unless memory equals the payload")          \
     X(FORWARD, 0x43, NETDAM_OPF_CHAIN, "pass on unchanged")                                                            \
-    X(TRANSACTION, 0x50, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS,                                \
-      "compares, then writes and fetches, all or nothing")                                                             \
+    X(TRANSACTION, 0x50, NETDAM_OPF_MODIFIES | NETDAM_OPF_PAYLOAD | NETDAM_OPF_ENTRIES,                                \
+      "compares, then fetches, then writes, all or nothing")                                                           \
     X(CHAIN, 0x70, NETDAM_OPF_DEVICE, "visit the nodes of a segment list, one after the other")                        \
     X(ALL_REDUCE, 0x80, NETDAM_OPF_DEVICE | NETDAM_OPF_ALU, "reduce over a ring of nodes, result everywhere")          \
     X(REDUCE_SCATTER, 0x81, NETDAM_OPF_DEVICE | NETDAM_OPF_ALU, "reduce over a ring of nodes, one block each")         \

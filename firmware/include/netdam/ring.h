@@ -78,6 +78,13 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
  * back is stored at result_address. `peer`, operation, type and remote_key are 0. Its flags are FENCE and REPRODUCIBLE.
  * Longer ones than a packet are split, and each packet makes the tour by itself.
  *
+ * A TRANSACTION sends the `length` bytes at local_address, which are the entries just as on the wire (transaction.h), in
+ * one packet; type, operation, remote_key and remote_address are 0, and LIST is not allowed. If an entry fetches, what
+ * comes back is stored at result_address in the same region, which then has to permit LOCAL_WRITE too. A list that the
+ * node would refuse by its form completes as LOCAL_DESCRIPTOR. Software leaves the list as it is until the completion:
+ * what is sent (again) is what is there then, and where that has cost the certainty whether it was applied, the
+ * completion says FLUSHED or TIMEOUT.
+ *
  * Collectives (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER) are posted once on every node of a group,
  * with the same list of struct netdam_member at `remote_address`, list_count entries, in the local region; `peer` is the
  * own place in it, and `immediate`, without IMMEDIATE, counts the collectives of this group from 1 on. `length` is of
@@ -156,8 +163,9 @@ enum netdam_completion_flag {
 
 struct netdam_completion {
     uint64_t user_data;
-    uint64_t result; /* atomics: the old value, zero-extended; receive: the immediate as it came */
-    uint32_t length; /* bytes applied or returned */
+    uint64_t result; /* atomics: the old value, zero-extended; receive: the immediate as it came; TRANSACTION that was
+                        refused: index of the entry that failed */
+    uint32_t length; /* bytes applied or returned; TRANSACTION: bytes fetched */
     uint8_t status;  /* enum netdam_status */
     uint8_t opcode;  /* of the descriptor; receive: of the request that came */
     uint8_t flags;   /* enum netdam_completion_flag */

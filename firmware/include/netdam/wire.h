@@ -38,7 +38,7 @@
  *   flags that suit opcode and one another                            BAD_FLAGS
  *   executed by this firmware                                         UNSUPPORTED
  *   a chain's list as a whole (see below), origin                     BAD_SEGMENTS
- *   length against payload and type                                   BAD_LENGTH
+ *   length against payload and type, a transaction's entries          BAD_LENGTH
  *   a chain's next node, or its origin, is one to send to             NOT_FORWARDED
  *
  * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window
@@ -161,9 +161,10 @@ struct netdam_wire_segment {
     uint8_t operation;      /* enum netdam_alu */
     uint8_t type;           /* enum netdam_type */
     uint8_t reserved;       /* 0 */
-    netdam_be32 length;     /* bytes of memory concerned; atomics: the element's size; ECHO: payload_length */
-    netdam_be64 key;        /* region key; SEND: receive key of a queue pair */
-    netdam_be64 address;    /* bytes from the region's start; SEND: 0 */
+    netdam_be32 length;     /* bytes of memory concerned; atomics: the element's size; ECHO, SEND, TRANSACTION:
+                               payload_length */
+    netdam_be64 key;        /* region key; SEND: receive key of a queue pair; TRANSACTION: 0 */
+    netdam_be64 address;    /* bytes from the region's start; SEND, TRANSACTION: 0 */
     netdam_be64 generation; /* the lane's at that node; 0: not known yet, never executed */
 };
 
@@ -184,7 +185,7 @@ struct netdam_wire_answer {
     uint8_t operation;
     uint8_t type;
     uint8_t hop;            /* index of the segment that answers */
-    netdam_be32 length;     /* bytes applied or returned */
+    netdam_be32 length;     /* bytes applied or returned; TRANSACTION: bytes fetched, or the entry that failed */
     netdam_be64 generation; /* the lane's, or the node's current one where there is no lane */
     netdam_be64 echo;       /* the generation in the request */
     netdam_be48 floor;      /* the lane's floor after the request: an acknowledged confirmation is a fence */

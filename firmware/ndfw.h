@@ -25,6 +25,8 @@ int memcmp(const void *a, const void *b, size_t bytes);
 #define NDFW_LENGTH_MAX     (UINT32_C(1) << 30)
 #define NDFW_LOOPBACK_SLOTS 16u
 #define NDFW_NONE           UINT32_MAX
+#define NDFW_GROUP_MAX      16u /* requests that share a packet */
+#define NDFW_SPANS_MAX      (NDFW_GROUP_MAX * NETDAM_LIST_MAX)
 
 /* A place on the network. IPv4 addresses fill the first four bytes. */
 struct ndfw_endpoint {
@@ -63,6 +65,8 @@ struct ndfw_queue {
     uint32_t cq_producer;
     uint32_t outstanding; /* descriptors taken and not completed: each has its place in the CQ */
     uint32_t last_arm;
+    uint32_t group;     /* the operation whose group the next descriptor may join */
+    uint32_t group_end; /* sq_consumer behind the last descriptor of that group */
     uint16_t vector;
     uint8_t state;  /* enum netdam_queue_state */
     bool completed; /* a completion was stored since the interrupt was last considered */
@@ -108,6 +112,13 @@ struct ndfw_operation {
     bool held;     /* the last packet waits until the others have been answered: it carries the immediate */
     bool all_sent; /* or given up: nothing more will be sent for the first time */
     bool in_use;
+    /* merge.c: the first of a group that shares a packet stands for all; its descriptor has the group's length. */
+    bool grouped;        /* in a group, and not its first */
+    bool single;         /* was in a group that was taken apart: not to be merged again */
+    uint8_t group_count; /* of the first: operations in the group */
+    uint32_t group_last; /* of the first */
+    uint32_t group_next; /* in the group, in the order of addresses */
+    uint32_t own_length;
 };
 
 enum ndfw_flight_state {
@@ -465,6 +476,20 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index);
 enum netdam_status ndfw_queue_receive(struct ndfw *fw, uint32_t queue, const struct ndfw_packet *packet,
                                       uint8_t *memory);
 uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key);
+
+/* merge.c: requests that share a packet */
+/* Puts an operation just taken from its ring into the group of the one before it. False if it goes by itself. */
+bool ndfw_merge(struct ndfw *fw, uint32_t index);
+/* Takes a group apart of which nothing was applied: each is sent by itself. False if it is no group. */
+bool ndfw_merge_split(struct ndfw *fw, uint32_t index);
+/* Takes the first out of a group that has ended. The next one, which is returned, has ended likewise; or NDFW_NONE. */
+uint32_t ndfw_merge_pop(struct ndfw *fw, uint32_t index);
+/* Where the payload of a packet lies, as ndfw_buffer_spans; at most NDFW_SPANS_MAX spans. */
+enum netdam_status ndfw_merge_spans(struct ndfw *fw, const struct ndfw_operation *operation,
+                                    const struct ndfw_flight *flight, struct ndfw_span *spans, uint32_t *count);
+/* Loads it from there, combining what is to be combined. Returns the CRC32C of the payload if `with_crc`, else 0. */
+uint32_t ndfw_merge_load(struct ndfw *fw, const struct ndfw_operation *operation, const struct ndfw_span *spans,
+                         uint32_t count, uint8_t *payload, bool with_crc);
 
 /* admin.c */
 uint64_t ndfw_register_read(struct ndfw *fw, uint32_t offset, unsigned bytes);

@@ -164,7 +164,7 @@ void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_seq
             ndfw_operation_list(fw, peer, index);
         }
         ndfw_operation_settle(fw, index);
-    } else {
+    } else if (netdam_status_class_of(status) != NETDAM_STATUS_CLASS_REFUSED || !ndfw_merge_split(fw, index)) {
         ndfw_operation_fail(fw, index, status, hop);
     }
 }

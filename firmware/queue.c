@@ -163,10 +163,12 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
 {
     struct ndfw_operation *operation = &fw->operations[index];
     unsigned flags = 0;
+    uint32_t merged;
 
     if (!operation->all_sent || operation->flights != 0) {
         return;
     }
+    merged = ndfw_merge_pop(fw, index);
     if (operation->status != NETDAM_STATUS_OK && operation->done_bytes != 0) {
         flags |= NETDAM_COMPLETION_PARTIAL;
     }
@@ -177,6 +179,9 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
     fw->operation_free = index;
     if (fw->peers[operation->peer].ordered == index) {
         start_next_ordered(fw, &fw->peers[operation->peer]);
+    }
+    if (merged != NDFW_NONE) {
+        ndfw_operation_settle(fw, merged);
     }
 }
 
@@ -292,7 +297,9 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     operation->peer = descriptor->peer;
     operation->buffer = buffer;
     operation->in_use = true;
-    start_operation(fw, &fw->peers[descriptor->peer], index);
+    if (!ndfw_merge(fw, index)) {
+        start_operation(fw, &fw->peers[descriptor->peer], index);
+    }
 }
 
 /* Everything outstanding ends, nothing more is taken: the ring cannot be believed any longer. */
@@ -533,7 +540,7 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
         }
     }
     for (uint32_t i = 0; i < fw->config.operations; i++) {
-        if (fw->operations[i].in_use && fw->operations[i].queue == index) {
+        if (fw->operations[i].in_use && fw->operations[i].queue == index && !fw->operations[i].grouped) {
             ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, 0);
         }
     }

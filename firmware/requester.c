@@ -108,15 +108,14 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
     unsigned flags = packet_flags(descriptor, flight);
     uint32_t bytes = ndfw_datagram_bytes(fw, payload_length, (flags & NETDAM_FLAG_IMMEDIATE) != 0);
     bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
-    struct ndfw_span spans[NETDAM_LIST_MAX];
+    struct ndfw_span spans[NDFW_SPANS_MAX];
     uint32_t span_count = 0;
     struct netdam_wire_segment segment;
     uint8_t *datagram, *payload;
     uint32_t crc = 0;
 
     if (from_memory) {
-        *status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,
-                                    NETDAM_PERMISSION_LOCAL_READ, spans, &span_count);
+        *status = ndfw_merge_spans(fw, operation, flight, spans, &span_count);
         if (*status != NETDAM_STATUS_OK) {
             return SENT_LOCAL_ERROR;
         }
@@ -138,7 +137,7 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
     payload = put_request(fw, peer, datagram, &segment, number, sequence == &peer->lane ? sequence->floor : number,
                           flags, descriptor->immediate, payload_length);
     if (from_memory) {
-        crc = ndfw_spans_load(fw, spans, span_count, payload, has_crc);
+        crc = ndfw_merge_load(fw, operation, spans, span_count, payload, has_crc);
     } else if (payload_length != 0) {
         memcpy(payload, &descriptor->u.operand[0], flight->length);
         if (descriptor->opcode == NETDAM_OP_CAS) {
@@ -256,7 +255,9 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
     case SENT_PORT_FULL:
         return EMIT_PORT_FULL;
     case SENT_LOCAL_ERROR:
-        ndfw_operation_fail(fw, index, status, 0);
+        if (!ndfw_merge_split(fw, index)) {
+            ndfw_operation_fail(fw, index, status, 0);
+        }
         return EMIT_ENDED;
     case SENT_OK:
         break;

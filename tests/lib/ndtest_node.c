@@ -104,6 +104,7 @@ void ndtest_config_default(struct netdam_fw_config *config, unsigned index)
     config->ipv6[0] = 0xfd;
     config->ipv6[15] = (uint8_t)(index + 1);
     config->vectors = 4;
+    config->no_merge = 1; /* a packet tells which descriptor it is of */
 }
 
 bool ndtest_node_init(struct ndtest_node *node, const struct netdam_fw_ops *ops, const struct netdam_fw_config *config,

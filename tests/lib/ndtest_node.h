@@ -53,7 +53,7 @@ struct ndtest_node {
 
 /*
  * Fills `config` with what every test starts from: MAC 02:00:00:00:00:XX, 10.0.0.XX/24, fd00::XX (XX = index + 1),
- * the firmware's defaults elsewhere.
+ * no merging, the firmware's defaults elsewhere.
  */
 void ndtest_config_default(struct netdam_fw_config *config, unsigned index);
 

@@ -46,6 +46,7 @@ struct netdam_fw_config {
     uint8_t ipv6[16];       /* zeros: none */
     uint8_t ipv4_prefix;    /* bits; (default) 24 */
     uint8_t no_payload_crc; /* 1: do not add a CRC to payloads */
+    uint8_t no_merge;       /* 1: every descriptor has packets of its own */
     uint16_t vectors;       /* interrupt vectors that exist */
 
     uint32_t mtu;          /* (default) 1500 */

@@ -22,15 +22,16 @@ static bool may_merge(const struct netdam_descriptor *descriptor)
            (descriptor->opcode == NETDAM_OP_REDUCE && ((unsigned)algebra & NETDAM_ALG_GROUP) == NETDAM_ALG_GROUP);
 }
 
-/* True if nothing of a group has been sent, and another operation does the same at the same node and region. */
+/*
+ * True if nothing of a group has been sent, and another operation does the same at the same node and region. Whoever has
+ * packets to send is listed, and a group has but one packet. WRITE has no operation, which tells it from REDUCE.
+ */
 static bool may_take(const struct ndfw_operation *first, const struct ndfw_operation *other)
 {
     const struct netdam_descriptor *a = &first->descriptor, *b = &other->descriptor;
 
-    return first->in_use && first->queue == other->queue && first->listed && first->next_offset == 0 &&
-           !first->single && first->group_count < NDFW_GROUP_MAX && a->peer == b->peer &&
-           a->remote_key == b->remote_key && a->opcode == b->opcode && a->operation == b->operation &&
-           a->type == b->type;
+    return first->listed && !first->single && first->group_count < NDFW_GROUP_MAX && first->queue == other->queue &&
+           a->peer == b->peer && a->remote_key == b->remote_key && a->operation == b->operation && a->type == b->type;
 }
 
 static void link_behind(struct ndfw *fw, struct ndfw_operation *first, uint32_t before, uint32_t index)
@@ -143,7 +144,6 @@ uint32_t ndfw_merge_pop(struct ndfw *fw, uint32_t index)
     next->grouped = false;
     next->all_sent = true;
     next->status = first->status;
-    next->hop = first->hop;
     next->done_bytes = first->status == NETDAM_STATUS_OK ? next->own_length : 0;
     first->group_count = 1;
     first->descriptor.length = first->own_length;
@@ -172,7 +172,7 @@ enum netdam_status ndfw_merge_spans(struct ndfw *fw, const struct ndfw_operation
     return status;
 }
 
-/* The spans hold operands of `bytes` each, one behind the other and cut anywhere: the first one op the others. */
+/* The spans hold operands of `bytes` each, one behind the other, each cut anywhere: the first one op the others. */
 static void combine(struct ndfw *fw, const struct ndfw_span *spans, uint32_t count, uint8_t *payload, uint32_t bytes,
                     const struct netdam_descriptor *descriptor)
 {
@@ -185,7 +185,6 @@ static void combine(struct ndfw *fw, const struct ndfw_span *spans, uint32_t cou
             uint32_t step = spans[i].bytes - at;
 
             step = step < SCRATCH_BYTES - filled ? step : SCRATCH_BYTES - filled;
-            step = step < bytes - done - filled ? step : bytes - done - filled;
             ndfw_load((uint8_t *)scratch + filled, spans[i].memory + at, step);
             at += step;
             filled += step;

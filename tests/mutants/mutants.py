@@ -34,6 +34,7 @@ LIKELY = {
     "queue.c": ["queue", "flush", "receive", "delivery", "requester"],
     "buffer.c": ["delivery", "receive", "queue"],
     "admin.c": ["registers", "queue", "receive"],
+    "merge.c": ["merge", "merge_end", "merge_wire"],
 }
 
 

@@ -332,6 +332,8 @@ static void nothing_is_merged_across_another_descriptor(void **state)
 
         start(4, GENERATION);
         between[3].remote_key++;
+        between[3].remote_address += 8;
+        between[4].remote_address += 8;
         between[4].peer = unit_peer(&b.u, 6, GENERATION);
         for (unsigned n = 0; n < 6; n++) {
             between[n].peer = n == 4 ? between[n].peer : b.peer;

@@ -4,10 +4,28 @@
 
 #define LATER_EPOCH (GENERATION + (UINT64_C(7) << 32))
 
-/* `count` WRITEs of 8 bytes side by side; they share one packet, which is read unless they wait. */
-static void start_group(unsigned count, uint64_t generation, struct ndtest_packet *p)
+/*
+ * Takes places of the table, and gives them back so that they are taken the other way round: the first of a group is then
+ * behind the others.
+ */
+static void turn_table_round(void)
 {
-    start(4, generation);
+    struct ndtest_packet p;
+
+    for (unsigned i = 0; i < 6; i++) {
+        post_write(100 * i, 8, i);
+        unit_run(&b.u);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        unit_expect_sent(&b.u, &p);
+        unit_answer_ok(&b.u, &p, NULL);
+        expect_completion(i, NETDAM_STATUS_OK, 8);
+    }
+}
+
+/* `count` WRITEs of 8 bytes side by side; they share one packet, which is read, or wait for the generation. */
+static void post_group(unsigned count, uint64_t generation, struct ndtest_packet *p)
+{
     for (unsigned i = 0; i < count; i++) {
         post_write(i * 8, 8, i);
     }
@@ -18,11 +36,32 @@ static void start_group(unsigned count, uint64_t generation, struct ndtest_packe
     assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_MERGED), count - 1);
 }
 
+static void start_group(unsigned count, uint64_t generation, struct ndtest_packet *p)
+{
+    start(4, generation);
+    post_group(count, generation, p);
+}
+
 static void expect_all(unsigned count, enum netdam_status status)
 {
     for (unsigned i = 0; i < count; i++) {
         expect_completion(i, status, status == NETDAM_STATUS_OK ? 8 : 0);
     }
+}
+
+/* In whatever order. */
+static void expect_each_flushed(unsigned count)
+{
+    uint32_t seen = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct netdam_completion c = unit_completion(&b.queue);
+
+        assert_int_equal(c.status, NETDAM_STATUS_FLUSHED);
+        assert_true(c.length == 0 && c.flags == 0 && c.user_data < count);
+        seen |= 1u << c.user_data;
+    }
+    assert_int_equal(seen, (1u << count) - 1);
 }
 
 static void answer_generation(const struct ndtest_packet *confirm)
@@ -139,13 +178,16 @@ static void what_was_split_is_not_merged_again(void **state)
     (void)state;
     start_group(2, GENERATION, &p);
     unit_receive(&b.u, frame, unit_answer_frame(frame, 1, &p, &refused));
-    /* They wait. What is posted now would fit all of them, and the ring knows of nothing in between. */
-    post_write(16, 8, 2);
-    post_write(24, 8, 3);
+    /* They wait. What is posted now is adjacent to the first, and the ring knows of nothing in between. */
+    for (uint32_t i = 0; i < b.u.fw->config.operations; i++) {
+        assert_false(b.u.fw->operations[i].in_use && b.u.fw->operations[i].all_sent);
+    }
+    post_write(8, 8, 2);
+    post_write(16, 8, 3);
     unit_run(&b.u);
     for (unsigned i = 0; i < 3; i++) {
         unit_expect_sent(&b.u, &p);
-        assert_true(p.address == BENCH_REMOTE + i * 8);
+        assert_true(p.address == BENCH_REMOTE + (i > 0) * 8);
         assert_int_equal(p.length, i < 2 ? 8 : 16);
         unit_answer_ok(&b.u, &p, NULL);
     }
@@ -286,7 +328,13 @@ static void bring_into(enum met met, struct ndtest_packet *p)
     struct unit_answer refused = {.status = NETDAM_STATUS_BAD_RANGE};
     uint8_t frame[UNIT_FRAME_ROOM];
 
-    start_group(5, met == MET_WAITING ? 0 : GENERATION, p);
+    start(4, GENERATION);
+    turn_table_round();
+    if (met == MET_WAITING) {
+        b.u.fw->peers[b.peer].generation = 0;
+        b.u.fw->peers[b.peer].control_deadline_ns = NETDAM_FW_NEVER;
+    }
+    post_group(5, met == MET_WAITING ? 0 : GENERATION, p);
     switch (met) {
     case MET_TO_BE_REPEATED:
         b.u.port_room = 0;
@@ -328,7 +376,7 @@ static void whatever_ends_a_group_ends_each_of_it_once(void **state)
                 ndtest_node_stop(&b.u.node, b.u.now_ns);
                 break;
             }
-            expect_all(5, NETDAM_STATUS_FLUSHED);
+            expect_each_flushed(5);
             unit_drop_sent(&b.u);
             expect_rest();
             b.u.port_room = UINT32_MAX;
@@ -343,7 +391,7 @@ static void whatever_ends_a_group_ends_each_of_it_once(void **state)
     }
 }
 
-/* The same, with members in the table before the first of their group: it took its place as the last one. */
+/* The same where the first one has been another one each time. */
 static void a_group_that_grew_downwards_is_flushed_each_once(void **state)
 {
     (void)state;
@@ -380,9 +428,17 @@ static void start_with_two_regions(bool reduce, uint64_t generation, uint32_t *r
         }
         post(&d);
     }
+    post_write(100, 16, 3); /* behind them */
     unit_run(&b.u);
     unit_expect_sent(&b.u, p);
-    unit_expect_silence(&b.u);
+}
+
+static void expect_the_one_behind(struct ndtest_packet *p)
+{
+    unit_expect_sent(&b.u, p);
+    assert_true(p->address == BENCH_REMOTE + 100 && p->length == 16);
+    unit_answer_ok(&b.u, p, NULL);
+    expect_completion(3, NETDAM_STATUS_OK, 16);
 }
 
 static void a_region_that_goes_before_sending_fails_its_request_only(void **state)
@@ -402,6 +458,9 @@ static void a_region_that_goes_before_sending_fails_its_request_only(void **stat
             expect_bytes(p.payload, i, 8);
             unit_answer_ok(&b.u, &p, NULL);
             expect_completion(i, NETDAM_STATUS_OK, 8);
+            if (i == 0) {
+                expect_the_one_behind(&p);
+            }
         }
         stop();
     }
@@ -410,21 +469,21 @@ static void a_region_that_goes_before_sending_fails_its_request_only(void **stat
 static void a_region_that_goes_after_sending_leaves_all_uncertain(void **state)
 {
     (void)state;
-    for (unsigned way = 0; way < 2; way++) {
-        struct ndtest_packet p;
+    for (unsigned way = 0; way < 4; way++) {
+        struct ndtest_packet p, behind;
         uint32_t region;
 
-        start_with_two_regions(way == 1, GENERATION, &region, &p);
+        start_with_two_regions(way % 2 == 1, GENERATION, &region, &p);
+        expect_the_one_behind(&behind);
         assert_int_equal(ndtest_region_destroy(&b.u.node, region, b.u.now_ns), NETDAM_ADMIN_STATUS_OK);
-        unit_run_for(&b.u, 10 * UNIT_MS);
-        unit_expect_silence(&b.u);
-        expect_all(3, NETDAM_STATUS_FLUSHED);
-        stop();
-        /* An answer in time needs no memory. */
-        start_with_two_regions(way == 1, GENERATION, &region, &p);
-        assert_int_equal(ndtest_region_destroy(&b.u.node, region, b.u.now_ns), NETDAM_ADMIN_STATUS_OK);
-        unit_answer_ok(&b.u, &p, NULL);
-        expect_all(3, NETDAM_STATUS_OK);
+        if (way < 2) {
+            unit_run_for(&b.u, 10 * UNIT_MS);
+            unit_expect_silence(&b.u);
+            expect_all(3, NETDAM_STATUS_FLUSHED);
+        } else { /* an answer in time needs no memory */
+            unit_answer_ok(&b.u, &p, NULL);
+            expect_all(3, NETDAM_STATUS_OK);
+        }
         stop();
     }
 }

@@ -56,6 +56,61 @@ void ndfw_element_store(uint8_t *memory, unsigned bytes, uint64_t value)
     }
 }
 
+/*
+ * Many words between on-board memory, aligned to 8 on that side, and private bytes anywhere. On x86 a vector access is
+ * not one access, but each aligned 8 bytes of it are.
+ */
+#if defined(__x86_64__)
+typedef uint64_t words __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t loose_words __attribute__((vector_size(16), aligned(1), may_alias));
+
+static size_t store_many(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    size_t at = 0;
+
+    for (; bytes - at >= 64; at += 64) {
+        const loose_words *source = (const loose_words *)(const void *)(from + at);
+        volatile words *target = (volatile words *)(void *)(to + at);
+        words a = source[0], b = source[1], c = source[2], d = source[3];
+
+        target[0] = a;
+        target[1] = b;
+        target[2] = c;
+        target[3] = d;
+    }
+    return at;
+}
+
+static size_t load_many(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    size_t at = 0;
+
+    for (; bytes - at >= 64; at += 64) {
+        const volatile words *source = (const volatile words *)(const void *)(from + at);
+        loose_words *target = (loose_words *)(void *)(to + at);
+        words a = source[0], b = source[1], c = source[2], d = source[3];
+
+        target[0] = a;
+        target[1] = b;
+        target[2] = c;
+        target[3] = d;
+    }
+    return at;
+}
+#else
+static size_t store_many(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    (void)to, (void)from, (void)bytes;
+    return 0;
+}
+
+static size_t load_many(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    (void)to, (void)from, (void)bytes;
+    return 0;
+}
+#endif
+
 /* Into on-board memory: whatever naturally aligned element a CPU loads there, it sees whole. */
 void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes)
 {
@@ -63,18 +118,18 @@ void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes)
         unsigned step = piece((uintptr_t)to, bytes);
 
         if (step == 8) {
-            size_t words = bytes / 8;
+            size_t count = bytes / 8;
             uint64_t *words_to = (uint64_t *)(void *)to;
 
-            for (size_t i = 0; i < words; i++) {
+            for (size_t i = store_many(to, from, bytes) / 8; i < count; i++) {
                 uint64_t word;
 
                 memcpy(&word, from + i * 8, 8);
                 __atomic_store_n(&words_to[i], word, __ATOMIC_RELAXED);
             }
-            to += words * 8;
-            from += words * 8;
-            bytes -= words * 8;
+            to += count * 8;
+            from += count * 8;
+            bytes -= count * 8;
         } else {
             uint64_t value = 0;
 
@@ -94,17 +149,17 @@ void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes)
         unsigned step = piece((uintptr_t)from, bytes);
 
         if (step == 8) {
-            size_t words = bytes / 8;
+            size_t count = bytes / 8;
             const uint64_t *words_from = (const uint64_t *)(const void *)from;
 
-            for (size_t i = 0; i < words; i++) {
+            for (size_t i = load_many(to, from, bytes) / 8; i < count; i++) {
                 uint64_t word = __atomic_load_n(&words_from[i], __ATOMIC_RELAXED);
 
                 memcpy(to + i * 8, &word, 8);
             }
-            to += words * 8;
-            from += words * 8;
-            bytes -= words * 8;
+            to += count * 8;
+            from += count * 8;
+            bytes -= count * 8;
         } else {
             uint64_t value = ndfw_element_load(from, step);
 

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# make bench-firmware: the firmware beside what a host does by itself, and Open MPI's all-reduce.
+
+BENCH := $(O)/tests/bench
+BENCH_SOURCES := $(filter-out tests/bench/mpi_allreduce.c,$(wildcard tests/bench/*.c))
+BENCH_OBJECTS := $(BENCH_SOURCES:tests/bench/%.c=$(BENCH)/%.o)
+
+SOURCES += $(BENCH_SOURCES)
+INCLUDES_ALL += -Itests/bench
+
+# The loops that a program on the host would have, for the machine at hand.
+$(BENCH)/host_loops.o: CFLAGS_ALL += -O3 -march=native
+
+$(BENCH)/%.o: tests/bench/%.c
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/bench -c $< -o $@
+
+$(BENCH)/bench-firmware: $(BENCH_OBJECTS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
+
+-include $(BENCH_OBJECTS:.o=.d)
+
+# Open MPI is for comparison only: without it the rest is measured.
+BENCH_MPICC := $(shell command -v mpicc)
+BENCH_PROGRAMS := $(BENCH)/bench-firmware $(if $(BENCH_MPICC),$(BENCH)/mpi_allreduce)
+
+$(BENCH)/mpi_allreduce: tests/bench/mpi_allreduce.c
+	$(Q)mkdir -p $(@D) && mpicc -std=c11 $(OPT) -o $@ $<
+
+.PHONY: bench-firmware
+bench-firmware: $(BENCH_PROGRAMS) ## the firmware beside plain host loops, memcpy, UDP, Open MPI; writes build/bench/firmware.json
+	$(Q)export O='$(O)' CC='$(CC)'; tests/bench/bench.py
+
+SLOW_TESTS += tests/bench/bench_test.py
+tests/bench/bench_test.py: $(BENCH_PROGRAMS)

@@ -20,6 +20,7 @@ static int ascending(const void *a, const void *b)
 static void measure(size_t bytes, int times, int rank, int ranks)
 {
     int count = (int)(bytes / sizeof(float));
+    int sum = ranks * (ranks + 1) / 2;
     float *from = malloc(bytes), *to = malloc(bytes);
     double slowest[TIMES_MOST];
 
@@ -46,7 +47,7 @@ static void measure(size_t bytes, int times, int rank, int ranks)
         }
     }
     for (int i = 0; i < count; i++) {
-        if (to[i] != (float)(ranks * (ranks + 1) / 2)) {
+        if (to[i] != (float)sum) {
             fprintf(stderr, "mpi_allreduce: element %d is %g\n", i, (double)to[i]);
             MPI_Abort(MPI_COMM_WORLD, 1);
         }

@@ -433,8 +433,12 @@ void program_change_weather(struct world *world)
 {
     struct ndtest_weather *weather = &world->wire.weather;
     bool crc = world->sites[0].node.config.no_payload_crc == 0;
-    uint32_t bad = !world->storm ? 0 : (uint32_t)(chance(world, 15) ? 300000 : 50000) / (chance(world, 50) ? 1 : 4);
+    uint32_t bad = 0;
 
+    if (world->storm) {
+        bad = chance(world, 15) ? 300000 : 50000;
+        bad /= chance(world, 50) ? 1 : 4;
+    }
     weather->drop = (uint32_t)draw(world, bad + 1);
     weather->duplicate = (uint32_t)draw(world, bad * 2 + 1);
     weather->late = (uint32_t)draw(world, bad + 1);

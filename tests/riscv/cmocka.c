@@ -19,7 +19,7 @@ static void print(const char *format, va_list arguments)
 
     vsnprintf(text, sizeof(text), format, arguments);
     for (const char *c = text; *c != '\0'; c++) {
-        if (line_begins && *c != '\n') {
+        if (line_begins && *c != '\n' && *c != '#') {
             fputs("# ", stdout);
         }
         putchar(*c);

@@ -49,7 +49,7 @@ def main():
             right = wrong == 0 and "ok 2 - passes: is_skipped # SKIP" in said
         else:
             right = wrong != 0 and any(re.fullmatch(line, text) for text in said)
-        print(f"{'ok' if right else 'not ok'} {number} - {program}: {'no failure' if line is None else line}", flush=True)
+        print(f"{'ok' if right else 'not ok'} {number} - {program}: {line or 'no failure'}", flush=True)
         if not right:
             failed += 1
             print("".join(f"# {text}\n" for text in said), end="")

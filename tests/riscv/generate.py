@@ -26,7 +26,8 @@ def programs(entries):
         else:
             words = [name, *text.split()]
             argv = ", ".join(f'(char[]){{"{word}"}}' for word in words)
-            print(f'    {{.name = "{name}", .main = main_{name}, .argc = {len(words)}, .argv = (char *[]){{{argv}, NULL}}}},')
+            argv = f"(char *[]){{{argv}, NULL}}"
+            print(f'    {{.name = "{name}", .main = main_{name}, .argc = {len(words)}, .argv = {argv}}},')
     print("};")
     print("const size_t board_program_count = sizeof(board_programs) / sizeof(board_programs[0]);")
 

@@ -13,21 +13,24 @@ RISCV_FW_CFLAGS = $(filter-out -fPIC,$(FW_CFLAGS)) $(RISCV_MACHINE)
 RISCV_FW_OBJECTS := $(FW_SOURCES:%.c=$(RISCV_DIR)/%.o)
 
 RISCV_CFLAGS = $(CFLAGS_ALL) $(RISCV_MACHINE) --specs=picolibc.specs -Itests/riscv -Itests/riscv/include -Ifirmware \
-               -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit
+               -Ifirmware/include -Isim -Itests/lib -Itests/golden -Itests/unit -Itests/vt
 RISCV_BOARD_OBJECTS := $(patsubst %,$(RISCV_DIR)/tests/riscv/%.o,start board files cmocka main)
-RISCV_HELPER_OBJECTS := $(patsubst %.c,$(RISCV_DIR)/%.o,$(NDTEST_SOURCES) \
+RISCV_HELPER_OBJECTS := $(patsubst %.c,$(RISCV_DIR)/%.o,$(NDTEST_SOURCES) $(SIM_VT_SOURCES) \
                           $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 
-# All programs of tests/unit but those left out for a reason, and two more. Each becomes one object that shows nothing
-# but its main function, renamed.
+# All programs of tests/unit but those left out for a reason, those of tests/vt, and two more. Each becomes one object
+# that shows nothing but its main function, renamed.
 RISCV_LEFT_OUT := test_image
 RISCV_REASON_test_image := reads the shared library; firmware.o is read instead
 RISCV_UNIT_NAMES := $(filter-out $(RISCV_LEFT_OUT),$(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c)))
-RISCV_PROGRAMS := $(RISCV_UNIT_NAMES) golden_test property
+RISCV_VT_NAMES := $(patsubst tests/vt/test_%.c,vt_%,$(wildcard tests/vt/test_*.c))
+RISCV_PROGRAMS := $(RISCV_UNIT_NAMES) $(RISCV_VT_NAMES) golden_test property
 RISCV_ARGUMENTS_property := --seed 1 --packets 200000
 RISCV_PARTS_golden_test := tests/golden/golden_test.c
 RISCV_PARTS_property := $(PROPERTY_SOURCES)
 RISCV_PROGRAM_OBJECTS := $(RISCV_PROGRAMS:%=$(RISCV_DIR)/programs/%.o)
+# The same programs at home, whose hashes are compared with those from there.
+RISCV_HERE := $(PROPERTY) $(RISCV_VT_NAMES:vt_%=$(O)/tests/vt/test_%)
 RISCV_FILES := tests/golden/manifest.txt $(sort $(wildcard tests/golden/*.hex))
 
 $(RISCV_DIR)/tools:
@@ -41,6 +44,9 @@ $(RISCV_DIR)/firmware/%.o: firmware/%.c | $(RISCV_DIR)/tools
 $(RISCV_DIR)/tests/%.o: tests/%.c | $(RISCV_DIR)/tools
 	$(Q)mkdir -p $(@D) && $(RISCV_CC) $(RISCV_CFLAGS) -c $< -o $@
 
+$(RISCV_DIR)/sim/%.o: sim/%.c | $(RISCV_DIR)/tools
+	$(Q)mkdir -p $(@D) && $(RISCV_CC) $(RISCV_CFLAGS) -c $< -o $@
+
 $(RISCV_DIR)/tests/%.o: tests/%.S | $(RISCV_DIR)/tools
 	$(Q)mkdir -p $(@D) && $(RISCV_CC) $(RISCV_MACHINE) -MMD -MP -c $< -o $@
 
@@ -49,7 +55,7 @@ $(RISCV_DIR)/firmware.o: $(RISCV_FW_OBJECTS)
 	$(Q)$(RISCV_CC) $(RISCV_MACHINE) -nostdlib -r $^ -o $@
 
 define RISCV_PROGRAM
-$(RISCV_DIR)/programs/$(1).o: $(patsubst %.c,$(RISCV_DIR)/%.o,$(or $(RISCV_PARTS_$(1)),tests/unit/$(1).c))
+$(RISCV_DIR)/programs/$(1).o: $(patsubst %.c,$(RISCV_DIR)/%.o,$(or $(RISCV_PARTS_$(1)),$(if $(filter vt_%,$(1)),$(1:vt_%=tests/vt/test_%.c),tests/unit/$(1).c)))
 	$$(Q)mkdir -p $$(@D) && $(RISCV_CC) $(RISCV_MACHINE) -nostdlib -r $$^ -o $$@
 	$$(Q)$(RISCV_PREFIX)objcopy --redefine-sym main=main_$(1) --keep-global-symbol=main_$(1) $$@
 endef
@@ -77,11 +83,11 @@ $(RISCV_IMAGE) $(RISCV_FAULTS_IMAGE): tests/riscv/link.ld $(RISCV_DIR)/firmware.
 -include $(wildcard $(RISCV_DIR)/*/*.d $(RISCV_DIR)/*/*/*.d)
 
 .PHONY: check-riscv
-check-riscv: $(RISCV_IMAGE) $(RISCV_FAULTS_IMAGE) $(PROPERTY) ## the firmware's tests on a bare RISC-V machine (docs/riscv.md)
+check-riscv: $(RISCV_IMAGE) $(RISCV_FAULTS_IMAGE) $(RISCV_HERE) ## the firmware's tests on a bare RISC-V machine (docs/riscv.md)
 	$(Q)export O='$(O)'; $(PYTHON) tests/riscv/riscv_test.py && $(PYTHON) tests/riscv/faults_test.py
 
 ifeq ($(SAN),)
 SLOW_TESTS += tests/riscv/riscv_test.py tests/riscv/faults_test.py
-tests/riscv/riscv_test.py: $(RISCV_IMAGE) $(PROPERTY)
+tests/riscv/riscv_test.py: $(RISCV_IMAGE) $(RISCV_HERE)
 tests/riscv/faults_test.py: $(RISCV_FAULTS_IMAGE)
 endif

@@ -236,6 +236,7 @@ struct ndfw {
     uint32_t admin_status;
 
     uint32_t crc_table[8][256];
+    uint64_t crc_fold[3][2]; /* what carries 8 bytes over a distance, see crc32c.c */
 
     struct ndfw_region *regions;
     struct ndfw_map region_by_key;

@@ -24,6 +24,8 @@ static inline uint64_t ndfw_platform_cpu_features(void)
     features |= __builtin_cpu_supports("avx512bw") ? NETDAM_FW_CPU_AVX512BW : 0;
     features |= __builtin_cpu_supports("avx512dq") ? NETDAM_FW_CPU_AVX512DQ : 0;
     features |= __builtin_cpu_supports("avx512vl") ? NETDAM_FW_CPU_AVX512VL : 0;
+    features |= __builtin_cpu_supports("pclmul") ? NETDAM_FW_CPU_PCLMUL : 0;
+    features |= __builtin_cpu_supports("vpclmulqdq") ? NETDAM_FW_CPU_VPCLMUL : 0;
     /* Not every compiler knows this one by name; its registers are AVX's. */
     if (__builtin_cpu_supports("avx") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0) {
         features |= NETDAM_FW_CPU_F16C;

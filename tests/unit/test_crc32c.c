@@ -2,22 +2,48 @@
 /* CRC32C: known vectors, tables against instructions, and the copy at every alignment and length. */
 #include "unit.h"
 
-#define ROOM 512
+#include "platform_cpu.h"
 
-static struct ndfw plain; /* tables */
-static struct ndfw fast;  /* instructions, where the CPU has them */
-static bool has_instructions;
+#define ROOM 2048
+
+/* Each with the instructions that it names, where the CPU has them. */
+static struct {
+    const char *name;
+    uint64_t features;
+    struct ndfw fw;
+    bool here;
+} levels[] = {
+    {.name = "tables"},
+    {.name = "crc32 instruction", .features = NETDAM_FW_CPU_SSE42},
+    {.name = "PCLMULQDQ", .features = NETDAM_FW_CPU_SSE42 | NETDAM_FW_CPU_PCLMUL},
+    {.name = "VPCLMULQDQ",
+     .features = NETDAM_FW_CPU_SSE42 | NETDAM_FW_CPU_PCLMUL | NETDAM_FW_CPU_AVX512F | NETDAM_FW_CPU_VPCLMUL},
+};
+
+#define EACH_LEVEL(l)                                                                                                  \
+    for (size_t l = 0; l < ARRAY_SIZE(levels); l++)                                                                    \
+        if (levels[l].here)
 
 static int set_up(void **state)
 {
     (void)state;
-    ndfw_crc32c_prepare(&plain);
-    ndfw_crc32c_prepare(&fast);
-#if defined(__x86_64__)
-    has_instructions = __builtin_cpu_supports("sse4.2") != 0;
-#endif
-    fast.config.cpu_features = has_instructions ? NETDAM_FW_CPU_SSE42 : 0;
+    for (size_t l = 0; l < ARRAY_SIZE(levels); l++) {
+        ndfw_crc32c_prepare(&levels[l].fw);
+        levels[l].fw.config.cpu_features = levels[l].features;
+        levels[l].here = (ndfw_platform_cpu_features() & levels[l].features) == levels[l].features;
+    }
     return 0;
+}
+
+/* Skipped if this CPU does not have what the level needs; all other tests use the levels that there are. */
+static void level_is_here(void **state)
+{
+    size_t l = (size_t)(uintptr_t)*state;
+
+    if (!levels[l].here) {
+        print_message("# skipped: this CPU, or its operating system, does not offer %s\n", levels[l].name);
+        skip();
+    }
 }
 
 static void known_vectors(void **state)
@@ -45,27 +71,28 @@ static void known_vectors(void **state)
         falling[i] = (uint8_t)(31 - i);
     }
     for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
-        assert_int_equal(ndfw_crc32c(&plain, 0, vectors[i].data, vectors[i].bytes), vectors[i].crc);
-        assert_int_equal(ndfw_crc32c(&fast, 0, vectors[i].data, vectors[i].bytes), vectors[i].crc);
+        EACH_LEVEL(l)
+        {
+            assert_int_equal(ndfw_crc32c(&levels[l].fw, 0, vectors[i].data, vectors[i].bytes), vectors[i].crc);
+        }
     }
 }
 
-static void tables_and_instructions_agree_at_every_length_and_alignment(void **state)
+static void levels_agree_at_every_length_and_alignment(void **state)
 {
     struct ndtest_random random = {7};
     uint8_t data[ROOM];
 
     (void)state;
-    if (!has_instructions) {
-        skip();
-    }
     ndtest_random_fill(&random, data, sizeof(data));
     for (unsigned start = 0; start < 8; start++) {
-        for (unsigned bytes = 0; bytes <= 300; bytes++) {
+        for (unsigned bytes = 0; bytes <= 1200; bytes++) {
             uint32_t want = ndtest_crc32c(0, data + start, bytes);
 
-            assert_int_equal(ndfw_crc32c(&plain, 0, data + start, bytes), want);
-            assert_int_equal(ndfw_crc32c(&fast, 0, data + start, bytes), want);
+            EACH_LEVEL(l)
+            {
+                assert_int_equal(ndfw_crc32c(&levels[l].fw, 0, data + start, bytes), want);
+            }
         }
     }
 }
@@ -73,30 +100,48 @@ static void tables_and_instructions_agree_at_every_length_and_alignment(void **s
 static void parts_add_up_to_the_whole(void **state)
 {
     struct ndtest_random random = {8};
-    uint8_t data[100];
-    uint32_t whole;
+    uint8_t data[700];
 
     (void)state;
     ndtest_random_fill(&random, data, sizeof(data));
-    whole = ndfw_crc32c(&plain, 0, data, sizeof(data));
-    for (unsigned cut = 0; cut <= sizeof(data); cut++) {
-        assert_int_equal(ndfw_crc32c(&plain, ndfw_crc32c(&plain, 0, data, cut), data + cut, sizeof(data) - cut), whole);
-        assert_int_equal(ndfw_crc32c(&fast, ndfw_crc32c(&fast, 0, data, cut), data + cut, sizeof(data) - cut), whole);
+    EACH_LEVEL(l)
+    {
+        const struct ndfw *fw = &levels[l].fw;
+        uint32_t whole = ndtest_crc32c(0, data, sizeof(data));
+
+        for (unsigned cut = 0; cut <= sizeof(data); cut++) {
+            assert_int_equal(ndfw_crc32c(fw, ndfw_crc32c(fw, 0, data, cut), data + cut, sizeof(data) - cut), whole);
+        }
     }
 }
 
 static void every_single_bit_counts(void **state)
 {
-    uint8_t data[64] = {0};
-    uint32_t right = ndfw_crc32c(&plain, 0, data, sizeof(data));
+    uint8_t data[576] = {0};
 
     (void)state;
-    for (unsigned bit = 0; bit < 8 * sizeof(data); bit++) {
-        data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_int_not_equal(ndfw_crc32c(&plain, 0, data, sizeof(data)), right);
-        assert_int_not_equal(ndfw_crc32c(&fast, 0, data, sizeof(data)), right);
-        data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    EACH_LEVEL(l)
+    {
+        uint32_t right = ndfw_crc32c(&levels[l].fw, 0, data, sizeof(data));
+
+        for (unsigned bit = 0; bit < 8 * sizeof(data); bit++) {
+            data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            assert_int_not_equal(ndfw_crc32c(&levels[l].fw, 0, data, sizeof(data)), right);
+            data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
     }
+}
+
+static void copy_copies_and_sums(const struct ndfw *fw, const uint8_t *source, uint8_t *target, unsigned to,
+                                 unsigned bytes)
+{
+    uint8_t expected[ROOM];
+
+    memset(target, 0xc9, ROOM);
+    memset(expected, 0xc9, ROOM);
+    memcpy(expected + to, source, bytes);
+    assert_int_equal(ndfw_crc32c_copy(fw, 0, target + to, source, bytes), ndtest_crc32c(0, source, bytes));
+    assert_memory_equal(target, expected, ROOM);
 }
 
 static void copy_copies_and_sums_at_every_alignment_and_length(void **state)
@@ -104,24 +149,18 @@ static void copy_copies_and_sums_at_every_alignment_and_length(void **state)
     struct ndtest_random random = {9};
     uint64_t source_words[ROOM / 8], target_words[ROOM / 8];
     uint8_t *source = (uint8_t *)source_words, *target = (uint8_t *)target_words;
-    const struct ndfw *firmwares[] = {&plain, &fast};
 
     (void)state;
     ndtest_random_fill(&random, source, ROOM);
-    for (unsigned f = 0; f < 2; f++) {
+    EACH_LEVEL(l)
+    {
         for (unsigned from = 0; from < 8; from++) {
             for (unsigned to = 0; to < 8; to++) {
                 for (unsigned bytes = 0; bytes <= 72; bytes++) {
-                    memset(target, 0xc9, ROOM);
-                    assert_int_equal(ndfw_crc32c_copy(firmwares[f], 0, target + 16 + to, source + from, bytes),
-                                     ndtest_crc32c(0, source + from, bytes));
-                    assert_memory_equal(target + 16 + to, source + from, bytes);
-                    for (unsigned i = 0; i < 16 + to; i++) {
-                        assert_int_equal(target[i], 0xc9);
-                    }
-                    for (unsigned i = 16 + to + bytes; i < 128; i++) {
-                        assert_int_equal(target[i], 0xc9);
-                    }
+                    copy_copies_and_sums(&levels[l].fw, source + from, target, 16 + to, bytes);
+                }
+                for (unsigned bytes = 100 + to; bytes <= 1200; bytes += 7) {
+                    copy_copies_and_sums(&levels[l].fw, source + from, target, 16 + to, bytes);
                 }
             }
         }
@@ -130,25 +169,37 @@ static void copy_copies_and_sums_at_every_alignment_and_length(void **state)
 
 static void copy_reads_nothing_outside(void **state)
 {
-    uint8_t target[64];
+    uint8_t target[ROOM];
 
     (void)state;
     /* Exact allocations: a sanitizer, or valgrind, sees a load beyond. */
-    for (unsigned bytes = 1; bytes <= 40; bytes++) {
+    for (unsigned bytes = 1; bytes <= 600; bytes++) {
         uint8_t *source = malloc(bytes);
 
         memset(source, (int)bytes, bytes);
-        assert_int_equal(ndfw_crc32c_copy(&fast, 0, target, source, bytes), ndtest_crc32c(0, source, bytes));
-        assert_int_equal(ndfw_crc32c_copy(&plain, 0, target, source, bytes), ndtest_crc32c(0, source, bytes));
+        EACH_LEVEL(l)
+        {
+            assert_int_equal(ndfw_crc32c_copy(&levels[l].fw, 0, target, source, bytes),
+                             ndtest_crc32c(0, source, bytes));
+            assert_int_equal(ndfw_crc32c(&levels[l].fw, 0, source, bytes), ndtest_crc32c(0, source, bytes));
+        }
         free(source);
     }
 }
+
+#define LEVEL(number, name)                                                                                            \
+    {                                                                                                                  \
+        "level is here: " name, level_is_here, NULL, NULL, (void *)(uintptr_t)(number)                                 \
+    }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_vectors),
-        cmocka_unit_test(tables_and_instructions_agree_at_every_length_and_alignment),
+        LEVEL(1, "crc32 instruction"),
+        LEVEL(2, "PCLMULQDQ"),
+        LEVEL(3, "VPCLMULQDQ"),
+        cmocka_unit_test(levels_agree_at_every_length_and_alignment),
         cmocka_unit_test(parts_add_up_to_the_whole),
         cmocka_unit_test(every_single_bit_counts),
         cmocka_unit_test(copy_copies_and_sums_at_every_alignment_and_length),

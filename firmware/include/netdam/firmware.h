@@ -12,13 +12,15 @@
 #define NETDAM_FW_ENTRY "netdam_fw_entry"
 
 /* CPU features that the platform has found and the firmware may use. */
-#define NETDAM_FW_CPU_SSE42      0x01u /* x86: crc32 instruction */
-#define NETDAM_FW_CPU_AVX2       0x02u
-#define NETDAM_FW_CPU_AVX512F    0x04u
-#define NETDAM_FW_CPU_F16C       0x08u
-#define NETDAM_FW_CPU_AVX512BW   0x10u
-#define NETDAM_FW_CPU_AVX512DQ   0x20u
-#define NETDAM_FW_CPU_AVX512VL   0x40u
+#define NETDAM_FW_CPU_SSE42    0x01u /* x86: crc32 instruction */
+#define NETDAM_FW_CPU_AVX2     0x02u
+#define NETDAM_FW_CPU_AVX512F  0x04u
+#define NETDAM_FW_CPU_F16C     0x08u
+#define NETDAM_FW_CPU_AVX512BW 0x10u
+#define NETDAM_FW_CPU_AVX512DQ 0x20u
+#define NETDAM_FW_CPU_AVX512VL 0x40u
+#define NETDAM_FW_CPU_PCLMUL   0x80u  /* carry-less multiplication */
+#define NETDAM_FW_CPU_VPCLMUL  0x100u /* the same in AVX registers */
 
 /* No timer is running. */
 #define NETDAM_FW_NEVER UINT64_MAX

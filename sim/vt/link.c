@@ -7,7 +7,7 @@ void ndsim_link_init(struct ndsim_link *link, const struct ndsim_link_config *co
     memset(link, 0, sizeof(*link));
     link->config = *config;
     link->line.bits_per_s = config->bits_per_s;
-    link->random.state = seed;
+    link->seed = seed;
 }
 
 uint64_t ndsim_link_backlog(const struct ndsim_link *link, uint64_t now_ns)
@@ -27,13 +27,15 @@ bool ndsim_link_is_up(const struct ndsim_link *link, uint64_t now_ns)
 }
 
 /* Frame number `number` meets the fault. */
-static bool happens(struct ndsim_link *link, const struct ndsim_when *when, uint64_t number)
+static bool happens(struct ndsim_link *link, const struct ndsim_when *when, enum ndsim_link_count fault,
+                    uint64_t number)
 {
-    if (when->nth != 0 && number >= when->nth &&
-        (number == when->nth || (when->every != 0 && (number - when->nth) % when->every == 0))) {
-        return true;
-    }
-    return ndsim_random_chance(&link->random, when->parts_per_million);
+    bool counted = when->nth != 0 && number >= when->nth &&
+                   (number == when->nth || (when->every != 0 && (number - when->nth) % when->every == 0));
+    /* Drawn in any case: what one fault does must not hang on another. */
+    bool drawn = ndsim_random_below(&link->random, 1000000) < when->parts_per_million;
+
+    return (counted || drawn) && (link->permits == NULL || link->permits(link->opaque, link, fault, number));
 }
 
 static void damage(struct ndsim_link *link, uint32_t bytes, struct ndsim_delivery *delivery)
@@ -68,15 +70,15 @@ static void draw_copy(struct ndsim_link *link, uint32_t bytes, uint64_t number, 
     if (config->jitter_ns != 0) {
         delivery->at_ns += ndsim_random_below(&link->random, config->jitter_ns + 1);
     }
-    if (happens(link, &config->reorder, number)) {
+    if (happens(link, &config->reorder, NDSIM_LINK_REORDERED, number)) {
         delivery->at_ns += config->reorder_ns;
         link->counts[NDSIM_LINK_REORDERED]++;
     }
-    if (happens(link, &config->spike, number)) {
+    if (happens(link, &config->spike, NDSIM_LINK_SPIKES, number)) {
         delivery->at_ns += ndsim_random_below(&link->random, config->spike_ns + 1);
         link->counts[NDSIM_LINK_SPIKES]++;
     }
-    if (happens(link, &config->corrupt, number)) {
+    if (happens(link, &config->corrupt, NDSIM_LINK_CORRUPTED, number)) {
         damage(link, bytes, delivery);
     }
 }
@@ -102,11 +104,12 @@ unsigned ndsim_link_send(struct ndsim_link *link, uint32_t bytes, uint64_t now_n
         return 0;
     }
     sent_ns = ndsim_line_send(&link->line, length, now_ns);
-    if (happens(link, &config->drop, number)) {
+    link->random.state = ndsim_mix(link->seed + ndsim_mix(number));
+    if (happens(link, &config->drop, NDSIM_LINK_DROPS, number)) {
         link->counts[NDSIM_LINK_DROPS]++;
         return 0;
     }
-    if (happens(link, &config->twice, number)) {
+    if (happens(link, &config->twice, NDSIM_LINK_DOUBLED, number)) {
         link->counts[NDSIM_LINK_DOUBLED]++;
         copies = NDSIM_LINK_COPIES_MAX;
     }

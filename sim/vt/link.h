@@ -47,7 +47,11 @@ enum ndsim_link_count {
 struct ndsim_link {
     struct ndsim_link_config config; /* faults may be changed at any time */
     struct ndsim_line line;
-    struct ndsim_random random;
+    uint64_t seed;              /* each frame's draws depend on this and on its number alone */
+    struct ndsim_random random; /* of the present frame */
+    /* Asked before a fault happens: false spares frame `number`. May be NULL. */
+    bool (*permits)(void *opaque, const struct ndsim_link *link, enum ndsim_link_count fault, uint64_t number);
+    void *opaque;
     uint64_t down_from_ns; /* down in [from, until); from == until: up */
     uint64_t down_until_ns;
     uint64_t counts[NDSIM_LINK_COUNTS];

@@ -119,6 +119,14 @@ static void schedule(struct ndsim_node *node)
     }
 }
 
+static void transmit_sent(struct ndsim_node *node, uint64_t at_ns)
+{
+    for (uint32_t i = 0; i < node->sent_count; i++) {
+        node->port.transmit(node->port.opaque, node, node->sent[i].data, node->sent[i].bytes, at_ns);
+    }
+    forget_sent(node);
+}
+
 /* The processor has worked; what was sent meanwhile leaves when it is done. */
 static void charge(struct ndsim_node *node, uint64_t now_ns, uint64_t fixed_ns, uint64_t work_bytes)
 {
@@ -129,10 +137,7 @@ static void charge(struct ndsim_node *node, uint64_t now_ns, uint64_t fixed_ns, 
         node->after_call(node->after_call_opaque, node, now_ns);
     }
     node->free_ns = now_ns + fixed_ns + node->sent_count * cost->frame_ns + work_bytes * cost->kib_ns / 1024;
-    for (uint32_t i = 0; i < node->sent_count; i++) {
-        node->port.transmit(node->port.opaque, node, node->sent[i].data, node->sent[i].bytes, node->free_ns);
-    }
-    forget_sent(node);
+    transmit_sent(node, node->free_ns);
 }
 
 static void receive_one(struct ndsim_node *node, const uint8_t *data, uint32_t bytes, uint64_t now_ns)
@@ -206,12 +211,12 @@ void ndsim_node_started(struct ndsim_node *node, uint64_t now_ns)
 
 void ndsim_node_stopped(struct ndsim_node *node)
 {
+    transmit_sent(node, node->loop->now_ns > node->free_ns ? node->loop->now_ns : node->free_ns);
     node->running = false;
     node->incarnation++;
     node->event_ns = NDSIM_NEVER;
     node->run_ns = NDSIM_NEVER;
     forget_waiting(node);
-    forget_sent(node);
 }
 
 void ndsim_node_wake(struct ndsim_node *node, uint64_t now_ns)

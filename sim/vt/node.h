@@ -82,7 +82,10 @@ void ndsim_node_fini(struct ndsim_node *node);
 
 /* The firmware has been started: it runs from now on. */
 void ndsim_node_started(struct ndsim_node *node, uint64_t now_ns);
-/* It has been stopped, or has died: nothing is called any more, and what waits to be received is lost. */
+/*
+ * It has been stopped, or has died: nothing is called any more, what waits to be received is lost, and what it sent last
+ * still leaves.
+ */
 void ndsim_node_stopped(struct ndsim_node *node);
 
 /* run is called as soon as the processor is free: a doorbell, a register write. */

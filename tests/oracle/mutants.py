@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Breaks the firmware in one place at a time and demands that the oracle notices. TAP.
+
+Other faults than those that the property test and the mutation run know. A text that is no longer found in the firmware
+is a failure too: the mutant has to follow the code.
+"""
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+# From one of the seeds each must be noticed within so many operations; most need a few thousand from the first.
+OPERATIONS = "400000"
+SEEDS = range(1, 6)
+
+# Name, file, text to be found once, what stands there instead.
+MUTANTS = [
+    # lanes
+    ("a floor one behind what has been forgotten", "lane.c", "set_lane_floor(lane, claim);\n}",
+     "set_lane_floor(lane, claim - 1);\n}"),
+    ("numbers remembered in half of their places", "lane.c", "window->bits[place / 64] |= UINT64_C(1) << place % 64;",
+     "window->bits[place / 64] |= UINT64_C(1) << place % 32;"),
+    ("a copy that is not executed, unless the window is full", "lane.c",
+     "if ((window->bits[place / 64] >> place % 64 & 1) != 0) {",
+     "if ((window->bits[place / 64] >> place % 64 & 1) != 0 && window->above - result->floor < 4) {"),
+    ("a refusal that a copy overcomes", "lane.c", "if ((window->bits[place / 64] >> place % 64 & 1) != 0) {",
+     "if ((window->bits[place / 64] >> place % 64 & 1) != 0 && window->statuses[place] == 0) {"),
+    # cached replies
+    ("the reply of another number", "lane.c", "result->value = window->values[place];",
+     "result->value = window->values[(place + 1) % NETDAM_WINDOW_MAX];"),
+    ("a refusal answered as success when it is asked for again", "lane.c",
+     "result->status = window->statuses[place];", "result->status = 0;"),
+    # generations and epochs
+    ("any generation of the epoch", "lane.c",
+     "if (packet->generation != (lane != NULL ? lane->generation : fw->generation)) {",
+     "if (netdam_generation_epoch(packet->generation) !=\n"
+     "        netdam_generation_epoch(lane != NULL ? lane->generation : fw->generation)) {"),
+    ("a lane given up without a trace", "lane.c", "given_up++;", ";"),
+    ("success after the node has lost its lanes", "peer.c",
+     "finish_all(fw, peer, &peer->lane, NETDAM_STATUS_UNKNOWN);", "finish_all(fw, peer, &peer->lane, NETDAM_STATUS_OK);"),
+    ("refused after the node has lost its lanes", "peer.c",
+     "finish_all(fw, peer, &peer->lane, NETDAM_STATUS_UNKNOWN);",
+     "finish_all(fw, peer, &peer->lane, NETDAM_STATUS_BAD_KEY);"),
+    ("an epoch changed as if it were a count", "peer.c",
+     "if (before != 0 && netdam_generation_epoch(before) != netdam_generation_epoch(peer->generation)) {",
+     "if (before != 0 && netdam_generation_epoch(before) + 1 == netdam_generation_epoch(peer->generation)) {"),
+    # regions
+    ("a range that only has to begin in its region", "memory.c", "address > region->length - bytes",
+     "address > region->length"),
+    ("REDUCE where WRITE is permitted", "responder.c",
+     "case NETDAM_OP_REDUCE:\n        return NETDAM_PERMISSION_REMOTE_ALU;",
+     "case NETDAM_OP_REDUCE:\n        return NETDAM_PERMISSION_REMOTE_WRITE;"),
+    # order
+    ("ORDERED only among requests of one opcode", "queue.c", "} else if (peer->ordered == NDFW_NONE) {",
+     "} else if (peer->ordered == NDFW_NONE ||\n"
+     "               fw->operations[peer->ordered].descriptor.opcode != operation->descriptor.opcode) {"),
+    ("a fence that one request passes", "queue.c",
+     "if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding != 0) {",
+     "if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding > 1) {"),
+    # immediates and messages
+    ("an immediate that waits for all but one packet", "requester.c",
+     "flight.length == left && operation->flights != 0) {", "flight.length == left && operation->flights > 1) {"),
+    ("the immediate of one higher", "queue.c", "immediate ? packet->immediate : 0, packet",
+     "immediate ? packet->immediate + 1 : 0, packet"),
+    ("a message stored one byte short", "queue.c", "ndfw_buffer_spans(fw, &buffer, 0, packet->length,",
+     "ndfw_buffer_spans(fw, &buffer, 0, packet->length - 1,"),
+    # data
+    ("a repetition that begins where the first packet began", "requester.c",
+     "*status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,",
+     "*status = ndfw_buffer_spans(fw, &operation->buffer, flight->tries != 0 ? 0 : flight->offset, flight->length,"),
+    ("a compare-and-swap that answers with what it leaves", "responder.c",
+     "ndfw_element_store(memory, packet->length, operand(packet, 1));",
+     "ndfw_element_store(memory, packet->length, operand(packet, 1)); *value = operand(packet, 1);"),
+    ("what was read stored again by a late answer", "peer.c",
+     "if (packet->number < sequence->floor || packet->number >= sequence->next ||",
+     "if (packet->number + fw->config.window < sequence->floor || packet->number >= sequence->next ||"),
+]
+
+
+def source(root, name):
+    return (root / "firmware" / name).read_text()
+
+
+def run_oracle(program, root, out, operations, seed):
+    """True if it found nothing, and the first line that names a difference."""
+    run = subprocess.run([str(program), "--seed", str(seed), "--operations", operations, "--no-shrink", "--directory",
+                          str(out / "oracle")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=root,
+                         timeout=600, check=False)
+    seen = re.search(r"^# (after .*)", run.stdout, re.M)
+    return run.returncode == 0, seen.group(1)[:200] if seen else None
+
+
+def build(root, out, compiler, number, file, text):
+    """The oracle with one firmware module replaced."""
+    work = out / "tests/oracle/mutants"
+    work.mkdir(parents=True, exist_ok=True)
+    changed = work / ("%d-%s" % (number, file))
+    changed.write_text(text)
+    program = changed.with_suffix("")
+    obj = changed.with_suffix(".o")
+    objects = [str(o) for o in sorted((out / "tests/oracle").glob("*.o"))]
+    subprocess.run(compiler + ["-std=c11", "-O2", "-g", "-w", "-ffreestanding", "-fno-strict-aliasing",
+                               "-ffp-contract=off", "-Ifirmware/include", "-Ifirmware", "-c", str(changed), "-o",
+                               str(obj)], check=True, cwd=root)
+    # The changed module comes first, so that the library's is not taken.
+    subprocess.run(compiler + objects + [str(obj), str(out / "tests/unit/reference.o"),
+                                         str(out / "tests/lib/libndtest.a"), str(out / "sim/libndvt.a"),
+                                         str(out / "firmware/libndfw.a"), "-lm", "-o", str(program)], check=True,
+                   cwd=root)
+    return program
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    out = pathlib.Path(os.environ.get("O", "build"))
+    compiler = shlex.split(os.environ.get("CC", "gcc"))
+    if out.name == "san":
+        compiler += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    failed = False
+    for number, (name, file, find, replace) in enumerate(MUTANTS, 1):
+        text = source(root, file)
+        # How lines are broken does not matter.
+        pattern = re.compile(r"\s+".join(re.escape(word) for word in find.split()))
+        if len(pattern.findall(text)) != 1:
+            print("not ok %d - %s # text not found once in %s: %s" % (number, name, file, find))
+            failed = True
+            continue
+        try:
+            changed = pattern.sub(lambda _, text=replace: text, text)
+            program = build(root, out, compiler, number, file, changed)
+            for seed in SEEDS:
+                passed, seen = run_oracle(program, root, out, OPERATIONS, seed)
+                if not passed:
+                    break
+        except subprocess.TimeoutExpired:
+            passed, seen = True, None
+        noticed = not passed and seen is not None
+        print("# %s" % (seen or "nothing noticed"))
+        print("%sok %d - noticed: %s" % ("" if noticed else "not ", number, name), flush=True)
+        failed |= not noticed
+    print("1..%d" % len(MUTANTS))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A case from its beginning to its end: cluster, program, weather, calm, judgement. */
+#include "oracle.h"
+
+#include <stdlib.h>
+
+/* Every descriptor has ended long before: retries, what it waits for, and the longest silence. */
+#define BOUND_NS    UINT64_C(120000000000)
+#define SETTLE_NS   UINT64_C(1000000)
+#define START_NS    UINT64_C(1000000)
+#define SQ_LOG2     6u
+#define CQ_LOG2     7u
+#define RQ_LOG2     4u
+#define OUTSTANDING 1024u
+
+const char *failure_name(enum failure failure)
+{
+    static const char *const names[] = {
+#define FAILURE_NAME(name, text) #name,
+        FAILURE_LIST(FAILURE_NAME)
+#undef FAILURE_NAME
+    };
+
+    return names[failure];
+}
+
+const char *failure_text(enum failure failure)
+{
+    static const char *const texts[] = {
+#define FAILURE_TEXT(name, text) text,
+        FAILURE_LIST(FAILURE_TEXT)
+#undef FAILURE_TEXT
+    };
+
+    return texts[failure];
+}
+
+void fail(struct world *world, enum failure failure, const char *format, ...)
+{
+    va_list args;
+
+    if (world->failure != FAILURE_NONE) {
+        return;
+    }
+    world->failure = failure;
+    va_start(args, format);
+    vsnprintf(world->text, sizeof(world->text), format, args);
+    va_end(args);
+}
+
+uint64_t world_tick(struct world *world)
+{
+    uint64_t now = world->net.loop.now_ns << CELL_TICK_BITS;
+
+    world->tick = world->tick < now ? now : world->tick + 1;
+    return world->tick;
+}
+
+static uint8_t *begin(void *opaque, struct ndtest_node *node, size_t bytes)
+{
+    struct world *world = opaque;
+
+    return ndsim_node_transmit_begin(&world->net.nodes[node->index].node, bytes);
+}
+
+static void end(void *opaque, struct ndtest_node *node, size_t bytes)
+{
+    struct world *world = opaque;
+
+    ndsim_node_transmit_end(&world->net.nodes[node->index].node, bytes);
+}
+
+static void after_call(void *opaque, struct ndsim_node *node, uint64_t now_ns)
+{
+    struct world *world = opaque;
+
+    (void)now_ns;
+    if (world->failure == FAILURE_NONE) {
+        post_poll(world, &world->sites[node->index]);
+    }
+}
+
+static void reached(void *opaque, uint32_t node, const uint8_t *frame, uint32_t bytes, uint64_t now_ns)
+{
+    struct world *world = opaque;
+
+    (void)node;
+    if (world->pcap != NULL) {
+        pcap_write(world->pcap, frame, bytes, now_ns);
+    }
+}
+
+static bool is_listed(const struct fault_list *list, uint32_t link, enum ndsim_link_count fault, uint64_t number)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->at[i].link == link && list->at[i].number == number && list->at[i].kind == (uint32_t)fault) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool permits(void *opaque, const struct ndsim_link *link, enum ndsim_link_count fault, uint64_t number)
+{
+    const struct link_tag *tag = opaque;
+    struct world *world = tag->world;
+
+    (void)link;
+    if (world->plan.only != NULL && !is_listed(world->plan.only, tag->index, fault, number)) {
+        return false;
+    }
+    if (world->plan.happened != NULL) {
+        fault_add(world->plan.happened, (struct fault){tag->index, (uint32_t)fault, number});
+    }
+    world->tally->faults++;
+    return true;
+}
+
+static void require(struct world *world, enum netdam_admin_status status, const char *what)
+{
+    if (status != NETDAM_ADMIN_STATUS_OK) {
+        fail(world, FAILURE_COMPLETION, "%s: administration status %d", what, (int)status);
+    }
+}
+
+static void create_region(struct world *world, struct site *site, enum region region, uint64_t base, uint64_t length,
+                          uint32_t permissions, uint32_t queue)
+{
+    uint64_t key = ndtest_mix(world->seed ^ ((uint64_t)site->index << 32 | region)) | 1;
+    uint64_t args[] = {base, length, permissions, key, 0, queue};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+
+    require(world, ndtest_node_admin(&site->node, NETDAM_ADMIN_REGION_CREATE, args, 6, results, world->net.loop.now_ns),
+            "REGION_CREATE");
+    if (results[0] != region) {
+        fail(world, FAILURE_COMPLETION, "region %u has index %u", (unsigned)region, (unsigned)results[0]);
+    }
+    site->region_keys[region] = key;
+}
+
+/* Software's preparations, at the beginning and after each reset. */
+static void prepare(struct world *world, struct site *site)
+{
+    uint64_t now_ns = world->net.loop.now_ns;
+
+    for (unsigned i = 0; i < QUEUES; i++) {
+        uint64_t base = RINGS_BASE + 2 * i * RING_ROOM;
+
+        require(world,
+                ndtest_queue_create_receiving(&site->queues[i], &site->node, base, SQ_LOG2, base + RING_ROOM / 2,
+                                              CQ_LOG2, base + RING_ROOM, RQ_LOG2,
+                                              (uint32_t)ndtest_random_next(&world->random), now_ns),
+                "QUEUE_CREATE");
+    }
+    create_region(world, site, REGION_LOCAL, LOCAL_BASE, LOCAL_BYTES + RECEIVE_SLOTS * RECEIVE_BYTES,
+                  NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE, 0);
+    create_region(world, site, REGION_ALL, SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_ALL, 0);
+    create_region(world, site, REGION_PART, SHARED_BASE + PART_OFFSET, SHARED_BYTES - PART_OFFSET,
+                  NETDAM_PERMISSION_ALL, 0);
+    create_region(world, site, REGION_READ, SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_READ, 0);
+    create_region(world, site, REGION_WRITE, SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_WRITE,
+                  site->queues[1].id + 1);
+    create_region(world, site, REGION_ALU, SHARED_BASE, 8 * SINGLES,
+                  NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ, 0);
+    for (unsigned i = 0; i < world->site_count; i++) {
+        require(world, ndtest_neighbour_set(&site->node, &world->sites[i].node, world->family, now_ns),
+                "NEIGHBOUR_SET");
+        for (unsigned n = 0; n < 2; n++) {
+            require(world,
+                    ndtest_peer_open(&site->node, &world->sites[i].node, world->family, now_ns, &site->peers[i][n]),
+                    "PEER_OPEN");
+        }
+    }
+    for (unsigned i = 0; i < QUEUES; i++) {
+        for (unsigned n = 0; n < 8; n++) {
+            receive_post(world, site, i);
+        }
+    }
+}
+
+static void site_allocate(struct world *world, struct site *site, unsigned index)
+{
+    struct ndtest_hooks hooks = {.opaque = world, .transmit_begin = begin, .transmit_end = end};
+    struct netdam_fw_config config;
+    const char *error = "";
+
+    site->index = index;
+    ndtest_config_default(&config, index);
+    world->config.abi_version = config.abi_version;
+    world->config.vectors = config.vectors;
+    memcpy(world->config.mac, config.mac, sizeof(config.mac));
+    memcpy(world->config.ipv4, config.ipv4, sizeof(config.ipv4));
+    memcpy(world->config.ipv6, config.ipv6, sizeof(config.ipv6));
+    if (!ndtest_node_init(&site->node, netdam_fw_entry(), &world->config, &hooks, ndtest_mix(world->seed + index),
+                          &error)) {
+        fprintf(stderr, "configuration refused: %s\n", error);
+        exit(2);
+    }
+    site->node.index = index;
+    site->outside = malloc(MEMORY_BYTES);
+    if (site->outside == NULL) {
+        abort();
+    }
+    for (unsigned i = 0; i < QUEUES; i++) {
+        site->waiting[i] = calloc(OUTSTANDING, sizeof(uint32_t));
+    }
+    for (unsigned i = 0; i < SITES_MAX; i++) {
+        for (unsigned n = 0; n < 2; n++) {
+            site->ordered[i][n] = NONE;
+            site->deferred[i][n] = calloc(OUTSTANDING, sizeof(uint32_t));
+        }
+    }
+}
+
+static void site_fill(struct world *world, struct site *site)
+{
+    struct ndtest_random random = {ndtest_mix(world->seed ^ (site->index + 77u))};
+
+    ndtest_random_fill(&random, site->node.memory, MEMORY_BYTES);
+    memcpy(site->outside, site->node.memory, MEMORY_BYTES);
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        struct object *object = &site->objects[i];
+
+        memcpy(object->first, site->node.memory + SHARED_BASE + object_address(i), 8u * object->words);
+        object->last = object->first[0];
+    }
+    for (uint32_t slot = 0; slot < SMALL_SLOTS + BIG_SLOTS; slot++) {
+        slot_release(world, site, slot);
+    }
+    for (uint32_t slot = 0; slot < RECEIVE_SLOTS; slot++) {
+        site->receive_hash[slot] =
+            ndtest_hash(slot, site->node.memory + RECEIVE_BASE + slot * RECEIVE_BYTES, RECEIVE_BYTES);
+    }
+}
+
+static void join(struct world *world, struct ndsim_end a, struct ndsim_end b, bool twice)
+{
+    uint32_t link = ndsim_net_join(&world->net, a, b, &world->weather);
+
+    for (uint32_t i = link; i < link + 2; i++) {
+        struct ndsim_link *at = &world->net.links[i]->link;
+
+        /* Doubled at one place only: what is sent once and without lane comes twice at most. */
+        if (!twice || (i == link + 1 && b.is_switch)) {
+            at->config.twice.parts_per_million = 0;
+        }
+        world->tags[i] = (struct link_tag){world, i};
+        at->permits = permits;
+        at->opaque = &world->tags[i];
+    }
+}
+
+static void build_network(struct world *world)
+{
+    const struct ndsim_switch_config config = {.ports = 8, .latency_ns = 300, .spread = NDSIM_SPREAD_SPRAY};
+
+    if (world->site_count == 2 && ndtest_random_below(&world->random, 2) == 0) {
+        join(world, ndsim_end_node(0), ndsim_end_node(1), true);
+        return;
+    }
+    ndsim_net_add_switch(&world->net, &config);
+    for (unsigned i = 0; i < world->site_count; i++) {
+        join(world, ndsim_end_node(i), ndsim_end_switch(0, i), true);
+    }
+    ndsim_net_route(&world->net);
+}
+
+static void on_op(void *opaque, uint64_t index, uint64_t now_ns)
+{
+    struct world *world = opaque;
+    struct op *op = &world->ops[index];
+
+    (void)now_ns;
+    if (world->failure != FAILURE_NONE) {
+        return;
+    }
+    effect_expire(world);
+    if (!op->kind->act(world, op)) {
+        op->state = OP_SKIPPED;
+        world->tally->skipped++;
+        return;
+    }
+    world->tally->posted += op->kind->complete != NULL;
+}
+
+void world_restart(struct world *world, struct site *site)
+{
+    uint64_t now_ns = world->net.loop.now_ns;
+
+    ndtest_node_stop(&site->node, now_ns);
+    post_poll(world, site);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        if (site->started[i] + site->waiting_count[i] + site->receive_count[i] != 0 && world->failure == FAILURE_NONE) {
+            fail(world, FAILURE_COMPLETION, "site %u: not everything was flushed by a reset", site->index);
+        }
+    }
+    ndsim_node_stopped(&world->net.nodes[site->index].node);
+    site->restarted = world_tick(world);
+    effect_restarted(world, site);
+    ndtest_node_start(&site->node, now_ns);
+    prepare(world, site);
+    ndsim_node_started(&world->net.nodes[site->index].node, now_ns);
+}
+
+static void world_init(struct world *world, const struct plan *plan, struct tally *tally)
+{
+    struct ndsim_node_config node = {0};
+
+    world->plan = *plan;
+    world->seed = plan->seed;
+    world->tally = tally;
+    world->random.state = plan->seed;
+    world_draw(world);
+    if (ndtest_random_below(&world->random, 2) == 0) {
+        node.cost = (struct ndsim_cost){.run_ns = 100, .frame_ns = 100, .kib_ns = 50};
+    }
+    node.port_full = ndtest_random_below(&world->random, 4) == 0 ? 20000 : 0;
+    ndsim_net_init(&world->net, ndtest_random_next(&world->random), START_NS);
+    world->net.opaque = world;
+    world->net.reached = reached;
+    for (unsigned i = 0; i < world->site_count; i++) {
+        struct site *site = &world->sites[i];
+        uint32_t index;
+
+        site_allocate(world, site, i);
+        index = ndsim_net_add_node(&world->net, site->node.ops, site->node.state, site->node.config.mac, &node);
+        world->net.nodes[index].node.after_call = after_call;
+        world->net.nodes[index].node.after_call_opaque = world;
+        site_fill(world, site);
+    }
+    build_network(world);
+    for (unsigned i = 0; i < world->site_count; i++) {
+        ndtest_node_start(&world->sites[i].node, START_NS);
+        prepare(world, &world->sites[i]);
+        ndsim_node_started(&world->net.nodes[i].node, START_NS);
+    }
+    world->op_count = plan->operations;
+    world->ops = calloc(world->op_count + 1, sizeof(*world->ops));
+    if (world->ops == NULL) {
+        abort();
+    }
+    if (plan->pcap != NULL) {
+        world->pcap = pcap_open(plan->pcap);
+    }
+    program_draw(world);
+    for (uint32_t i = 0; i < world->op_count; i++) {
+        const struct op *op = &world->ops[i];
+
+        if ((plan->keep == NULL || plan->keep[i]) && op->site < world->site_count && op->target < world->site_count &&
+            !ndsim_loop_at(&world->net.loop, op->at_ns, on_op, world, i)) {
+            abort();
+        }
+    }
+}
+
+static void world_fini(struct world *world)
+{
+    for (unsigned i = 0; i < world->site_count; i++) {
+        struct site *site = &world->sites[i];
+
+        ndtest_node_fini(&site->node);
+        free(site->outside);
+        for (unsigned n = 0; n < QUEUES; n++) {
+            free(site->waiting[n]);
+        }
+        for (unsigned p = 0; p < SITES_MAX; p++) {
+            free(site->deferred[p][0]);
+            free(site->deferred[p][1]);
+        }
+    }
+    world->tally->frames += world->net.delivered;
+    ndsim_net_fini(&world->net);
+    if (world->pcap != NULL && !pcap_close(world->pcap)) {
+        fprintf(stderr, "the pcap file could not be written\n");
+    }
+    free(world->ops);
+    free(world->records);
+    free(world->late);
+    free(world);
+}
+
+static void run_until(struct world *world, uint64_t until_ns, bool until_finished)
+{
+    while (world->failure == FAILURE_NONE && !(until_finished && world->unfinished == 0) &&
+           ndsim_loop_step(&world->net.loop, until_ns)) {
+    }
+}
+
+static void calm(struct world *world)
+{
+    const struct ndsim_when never = {0};
+
+    for (uint32_t i = 0; i < world->net.link_count; i++) {
+        struct ndsim_link_config *config = &world->net.links[i]->link.config;
+
+        config->drop = config->twice = config->reorder = config->spike = config->corrupt = never;
+    }
+}
+
+static void tell_missing(struct world *world)
+{
+    for (uint32_t i = 0; i < world->op_count; i++) {
+        const struct op *op = &world->ops[i];
+
+        if (op->state == OP_POSTED || op->state == OP_OPEN) {
+            fail(world, FAILURE_COMPLETION, "op %u (%s of site %u towards %u) never completed; %u in all", i,
+                 op->kind->name, op->site, op->target, world->unfinished);
+            return;
+        }
+    }
+}
+
+enum failure world_run(const struct plan *plan, struct tally *tally, char *text, size_t room)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    enum failure failure;
+    uint64_t last_ns;
+
+    if (world == NULL) {
+        abort();
+    }
+    world_init(world, plan, tally);
+    last_ns = world->op_count != 0 ? world->ops[world->op_count - 1].at_ns : START_NS;
+    run_until(world, last_ns, false);
+    run_until(world, last_ns + BOUND_NS, true);
+    tell_missing(world);
+    calm(world);
+    /* What is late comes now. */
+    run_until(world, world->net.loop.now_ns + world->lifetime_ns + SETTLE_NS, false);
+    if (world->failure == FAILURE_NONE) {
+        judge_all(world);
+    }
+    tally->cases++;
+    failure = world->failure;
+    snprintf(text, room, "%s", world->text);
+    world_fini(world);
+    return failure;
+}

@@ -19,7 +19,7 @@ static bool may_be_relaxed(const struct op *op)
 {
     unsigned flags = netdam_op_flags(op->d.opcode);
 
-    return (flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_RETURNS)) == 0 &&
+    return (flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_ENTRIES)) == 0 &&
            (op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) == 0 &&
            (netdam_algebra(op->d.opcode, op->d.operation, op->d.type) & (int)NETDAM_ALG_IDEMPOTENT) != 0;
 }
@@ -38,13 +38,13 @@ void draw_mode(struct world *world, struct op *op, struct ndtest_random *random)
         op->d.flags |= NETDAM_DESCRIPTOR_ORDERED;
     } else if (may_be_relaxed(op) && draw_percent(random, world->relaxed_percent)) {
         op->d.flags |= NETDAM_DESCRIPTOR_RELAXED;
-    } else if ((flags & NETDAM_OPF_ATOMIC) == 0 && draw_percent(random, world->unreliable_percent)) {
+    } else if ((flags & (NETDAM_OPF_ATOMIC | NETDAM_OPF_ENTRIES)) == 0 &&
+               draw_percent(random, world->unreliable_percent)) {
         op->d.flags |= NETDAM_DESCRIPTOR_UNRELIABLE;
     }
 }
 
-/* The first objects are those on which everything is of one operation. */
-static unsigned uniform_count(const struct world *world)
+unsigned uniform_count(const struct world *world)
 {
     return world->hot * world->uniform_percent / 100;
 }

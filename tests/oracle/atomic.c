@@ -51,7 +51,7 @@ static bool atomic_act(struct world *world, struct op *op)
     }
     if (op->d.opcode == NETDAM_OP_CAS && op->slot != 0 && !op->refused) {
         object = &world->sites[op->target].objects[object_of(shared_address(op), &word)];
-        op->d.u.operand[0] = object->last >> 8 * (shared_address(op) % 8);
+        op->d.u.operand[0] = object->last[word] >> 8 * (shared_address(op) % 8);
     }
     if (op->d.remote_key == 0) {
         op->d.remote_key = world->sites[op->target].region_keys[op->region];

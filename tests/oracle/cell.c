@@ -5,6 +5,7 @@
  */
 #include "cell.h"
 
+#include "netdam/transaction.h"
 #include "reference.h"
 
 #include <stdlib.h>
@@ -161,6 +162,36 @@ uint64_t step_apply(const struct step *step, uint64_t word, uint64_t *before)
     return (word & ~(mask << shift)) | (new &mask) << shift;
 }
 
+/* A transaction in a state. False if what was seen, or that it was applied, contradicts it. */
+static bool transact(const struct cell_transaction *transaction, const struct state *from, struct state *to)
+{
+    const uint8_t *memory = (const uint8_t *)from->words;
+
+    for (uint32_t i = 0; i < transaction->count; i++) {
+        const struct cell_entry *entry = &transaction->entries[i];
+
+        if (entry->unknown) {
+            continue;
+        }
+        if (entry->kind == NETDAM_TRANSACTION_COMPARE &&
+            (memcmp(memory + entry->at, entry->data, entry->length) == 0) == entry->fails) {
+            return false;
+        }
+        if (entry->kind == NETDAM_TRANSACTION_FETCH && entry->seen != NULL &&
+            memcmp(memory + entry->at, entry->seen, entry->length) != 0) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < transaction->count && !transaction->refused; i++) {
+        const struct cell_entry *entry = &transaction->entries[i];
+
+        if (entry->kind == NETDAM_TRANSACTION_WRITE) {
+            memcpy((uint8_t *)to->words + entry->at, entry->data, entry->length);
+        }
+    }
+    return true;
+}
+
 /* Takes the step of a slot in a state. False if what was seen contradicts it. */
 static bool take(const struct search *search, uint32_t slot, const struct state *from, struct state *to)
 {
@@ -168,9 +199,15 @@ static bool take(const struct search *search, uint32_t slot, const struct state 
     uint64_t before;
 
     *to = *from;
-    to->words[record->step.word] = step_apply(&record->step, from->words[record->step.word], &before);
-    if (record->observed && before != record->seen) {
-        return false;
+    if (record->step.transaction != NULL) {
+        if (!transact(record->step.transaction, from, to)) {
+            return false;
+        }
+    } else {
+        to->words[record->step.word] = step_apply(&record->step, from->words[record->step.word], &before);
+        if (record->observed && before != record->seen) {
+            return false;
+        }
     }
     if (record->verdict != VERDICT_AGAIN) {
         to->taken |= UINT32_C(1) << slot;

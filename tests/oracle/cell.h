@@ -8,11 +8,32 @@
 /* Words of 8 bytes that are judged together. One, or as many as something changes at once. */
 #define CELL_WORDS_MAX 4u
 
-/* What one operation does to one word, in one step. */
+/* An entry of a transaction, as far as one object is concerned. */
+struct cell_entry {
+    uint8_t kind;        /* enum netdam_transaction_kind */
+    uint8_t at;          /* bytes from the first word on */
+    uint8_t length;      /* bytes */
+    bool fails;          /* the comparison did not hold */
+    bool unknown;        /* nobody looked at it */
+    const uint8_t *data; /* COMPARE, WRITE */
+    const uint8_t *seen; /* FETCH: what came back, or NULL */
+};
+
+#define CELL_ENTRIES_MAX 16u
+
+/* What a transaction does to all words of an object, in one step. */
+struct cell_transaction {
+    uint32_t count;
+    bool refused; /* a comparison failed, here or in another object: nothing was written */
+    struct cell_entry entries[CELL_ENTRIES_MAX];
+};
+
+/* What one operation does to one word, in one step; a transaction: to all of them. */
 struct step {
-    uint8_t opcode;    /* READ, WRITE, REDUCE or an atomic */
-    uint8_t operation; /* enum netdam_alu */
-    uint8_t type;      /* enum netdam_type */
+    const struct cell_transaction *transaction; /* or NULL */
+    uint8_t opcode;                             /* READ, WRITE, REDUCE or an atomic */
+    uint8_t operation;                          /* enum netdam_alu */
+    uint8_t type;                               /* enum netdam_type */
     uint8_t word;
     uint8_t offset; /* bytes in the word */
     uint8_t bytes;

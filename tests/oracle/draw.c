@@ -25,6 +25,8 @@ static void draw_config(struct world *world)
     config->memory_bytes = MEMORY_BYTES;
     config->mtu = one_in(world, 8) ? 1500 + (uint32_t)below(world, 2000) : 1500;
     config->no_payload_crc = one_in(world, 12);
+    config->no_merge = one_in(world, 3);
+    config->replies = one_in(world, 3) ? 2 : 0;
     config->queue_pairs = QUEUES;
     config->regions = REGIONS + 1;
     config->peers = 2 * SITES_MAX;
@@ -106,14 +108,17 @@ static void draw_objects(struct world *world)
     }
 }
 
-/* Weights in the order of kinds: read, write, reduce, atomic, send, receive, echo, load, store, restart, outage. */
-static const uint32_t moods[][11] = {
-    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0}, /* all of it */
-    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1},   /* nodes and links fail */
-    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0},     /* what commutes, mostly */
-    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0},    /* atomics */
-    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1},  /* messages */
-    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0},   /* who wrote last? */
+/* Weights in the order of kinds. */
+static const uint32_t moods[][KINDS_MAX] = {
+    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction */
+    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50}, /* all of it */
+    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50},   /* nodes and links fail */
+    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0},     /* what commutes, mostly */
+    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0},      /* atomics */
+    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0},    /* messages */
+    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0},   /* who wrote last? */
+    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600},    /* transactions */
+    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0},  /* what may share a packet */
 };
 
 void world_draw(struct world *world)

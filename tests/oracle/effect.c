@@ -57,11 +57,14 @@ static uint64_t load(const uint8_t *bytes, unsigned count)
 
 unsigned pieces_of(const struct world *world, const struct op *op, uint32_t address, struct piece *pieces)
 {
-    uint32_t packet = packet_bytes(world, op);
+    uint32_t packet = op->d.opcode == NETDAM_OP_TRANSACTION ? 0 : packet_bytes(world, op);
     uint8_t payload[PIECES_MAX * 8];
     unsigned count = 0;
     uint32_t at = 0;
 
+    if (packet == 0) {
+        return transaction_pieces(op, pieces);
+    }
     if (op->d.opcode == NETDAM_OP_WRITE || op->d.opcode == NETDAM_OP_REDUCE) {
         message_payload(world, op, payload);
     }
@@ -183,8 +186,8 @@ void effect_record(struct world *world, struct op *op, enum verdict verdict, uin
         if (seen != NULL) {
             record->observed = true;
             record->seen = load(seen + at, pieces[i].step.bytes);
-            if (pieces[i].step.word == 0) {
-                object->last = record->seen;
+            if (pieces[i].step.bytes == 8) {
+                object->last[pieces[i].step.word] = record->seen;
             }
         }
         at += pieces[i].step.bytes;

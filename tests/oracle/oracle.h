@@ -14,6 +14,7 @@
 
 #define SITES_MAX  5u
 #define QUEUES     2u
+#define KINDS_MAX  24u
 #define PIECES_MAX 2048u
 
 /* On-board memory of a site, in bytes from its start. */
@@ -105,6 +106,7 @@ struct op {
     uint64_t expires_ns; /* nothing of it can happen any more; UINT64_MAX: it may */
     uint32_t index;
     uint32_t deliveries;
+    void *extra;   /* the kind's own */
     uint16_t slot; /* local buffer */
     uint8_t site;
     uint8_t target;
@@ -124,7 +126,7 @@ struct object {
     uint8_t words;
     uint8_t operation; /* everything on it is of this operation and type; NONE: anything */
     uint8_t type;
-    uint64_t last; /* of the first word, as somebody saw it last */
+    uint64_t last[CELL_WORDS_MAX]; /* as somebody saw it last */
 };
 
 struct site {
@@ -233,6 +235,7 @@ struct world {
     struct record *records;
     uint32_t record_count;
     uint32_t record_room;
+    struct allocated *allocated;
     struct late *late; /* in the order of their ends */
     uint32_t late_first;
     uint32_t late_count;
@@ -255,6 +258,8 @@ void fail(struct world *world, enum failure failure, const char *format, ...) __
 uint64_t world_tick(struct world *world);
 void world_restart(struct world *world, struct site *site);
 void world_draw(struct world *world);
+/* Zeroed memory that lives as long as the case. */
+void *world_allocate(struct world *world, size_t bytes);
 const char *failure_name(enum failure failure);
 const char *failure_text(enum failure failure);
 
@@ -312,12 +317,14 @@ void receive_post(struct world *world, struct site *site, unsigned queue);
 void receive_forget(struct world *world, struct site *site);
 void receives_check(struct world *world, struct site *site);
 
-/* access.c, atomic.c, host.c */
+/* access.c, burst.c, atomic.c, transaction.c, host.c */
 extern const struct kind kind_read;
 extern const struct kind kind_write;
 extern const struct kind kind_reduce;
 extern const struct kind kind_atomic;
 extern const struct kind kind_echo;
+extern const struct kind kind_burst;
+extern const struct kind kind_transaction;
 extern const struct kind kind_load;
 extern const struct kind kind_store;
 extern const struct kind kind_restart;
@@ -328,6 +335,8 @@ bool draw_route(struct world *world, struct op *op, struct ndtest_random *random
 void draw_mode(struct world *world, struct op *op, struct ndtest_random *random);
 /* An object, and the place of an element or of bytes in it. Sets remote_address, and region. */
 unsigned draw_object(const struct world *world, struct ndtest_random *random);
+/* The first objects are those on which everything is of one operation; so many. */
+unsigned uniform_count(const struct world *world);
 void draw_address(struct world *world, struct op *op, struct ndtest_random *random, uint32_t address);
 uint64_t draw_element(struct ndtest_random *random, unsigned type);
 uint64_t op_random(const struct world *world, const struct op *op, uint64_t salt);
@@ -341,6 +350,9 @@ static inline uint32_t element_bytes(unsigned type)
 
     return bytes != 0 ? bytes : 1;
 }
+
+/* transaction.c */
+unsigned transaction_pieces(const struct op *op, struct piece *pieces);
 
 /* pcap.c */
 struct pcap;

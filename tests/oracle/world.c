@@ -56,6 +56,23 @@ uint64_t world_tick(struct world *world)
     return world->tick;
 }
 
+struct allocated {
+    struct allocated *next;
+    uint64_t data[];
+};
+
+void *world_allocate(struct world *world, size_t bytes)
+{
+    struct allocated *allocated = calloc(1, sizeof(*allocated) + bytes);
+
+    if (allocated == NULL) {
+        abort();
+    }
+    allocated->next = world->allocated;
+    world->allocated = allocated;
+    return allocated->data;
+}
+
 static uint8_t *begin(void *opaque, struct ndtest_node *node, size_t bytes)
 {
     struct world *world = opaque;
@@ -222,7 +239,7 @@ static void site_fill(struct world *world, struct site *site)
         struct object *object = &site->objects[i];
 
         memcpy(object->first, site->node.memory + SHARED_BASE + object_address(i), 8u * object->words);
-        object->last = object->first[0];
+        memcpy(object->last, object->first, sizeof(object->last));
     }
     for (uint32_t slot = 0; slot < SMALL_SLOTS + BIG_SLOTS; slot++) {
         slot_release(world, site, slot);
@@ -372,6 +389,12 @@ static void world_fini(struct world *world)
     ndsim_net_fini(&world->net);
     if (world->pcap != NULL && !pcap_close(world->pcap)) {
         fprintf(stderr, "the pcap file could not be written\n");
+    }
+    while (world->allocated != NULL) {
+        struct allocated *next = world->allocated->next;
+
+        free(world->allocated);
+        world->allocated = next;
     }
     free(world->ops);
     free(world->records);

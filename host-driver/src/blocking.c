@@ -195,6 +195,25 @@ int netdam_send(struct netdam_queue *queue, struct netdam_remote to, struct netd
     return execute(queue, &request, ndlib_deadline(timeout_ns), &completion);
 }
 
+/* Statuses that an operation of the list is to blame for. */
+static bool names_operation(int status)
+{
+    return status == NETDAM_STATUS_COMPARE_FAILED || status == NETDAM_STATUS_BAD_KEY ||
+           status == NETDAM_STATUS_BAD_RANGE || status == NETDAM_STATUS_NO_PERMISSION;
+}
+
+int netdam_transact(struct netdam_queue *queue, const struct netdam_transaction *transaction, unsigned *failed,
+                    uint64_t timeout_ns)
+{
+    struct netdam_completion completion;
+    int rc = execute(queue, &transaction->request, ndlib_deadline(timeout_ns), &completion);
+
+    if (failed && names_operation(rc)) {
+        *failed = (unsigned)completion.result;
+    }
+    return rc;
+}
+
 int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct netdam_local buffer, uint32_t bytes,
                 uint64_t timeout_ns)
 {

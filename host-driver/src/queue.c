@@ -330,6 +330,7 @@ static int encode(struct netdam_queue *queue, const struct netdam_request *reque
         /* Without a region its index would be 0, which is another region's. */
         return (op_flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) != 0 ? -EINVAL : 0;
     }
+    descriptor->u.buffer.result_address = request->result_address;
     return ndlib_encode_local(queue, descriptor, request->local, request->length, request->list, request->list_count);
 }
 

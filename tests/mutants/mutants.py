@@ -28,13 +28,14 @@ LIKELY = {
     "requester.c": ["requester", "peer", "delivery", "frame"],
     "peer.c": ["peer", "requester", "delivery"],
     "responder.c": ["responder", "receive", "delivery"],
-    "lane.c": ["lane", "responder"],
+    "lane.c": ["lane", "responder", "transaction"],
     "memory.c": ["memory", "responder"],
     "frame.c": ["frame", "delivery", "responder"],
     "queue.c": ["queue", "flush", "receive", "delivery", "requester"],
     "buffer.c": ["delivery", "receive", "queue"],
     "admin.c": ["registers", "queue", "receive"],
     "merge.c": ["merge", "merge_end", "merge_wire"],
+    "transaction.c": ["transaction", "transaction_post"],
 }
 
 

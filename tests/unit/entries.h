@@ -152,6 +152,12 @@ static inline void flaw_length_wraps(struct entries *e)
     entries_put(e->bytes + 4, UINT32_MAX - 6, 4);
 }
 
+static inline void flaw_length_wraps_at_the_end(struct entries *e)
+{
+    entries_add(e, WRITE, 0, 0, NULL);
+    entries_put(e->bytes + e->last + 4, UINT32_MAX - 6, 4);
+}
+
 static inline void flaw_length_half(struct entries *e)
 {
     entries_put(e->bytes + 4, UINT32_C(1) << 31, 4);
@@ -201,6 +207,7 @@ static const struct entries_flaw entries_flaws[] = {
     {"no data", flaw_data_missing},
     {"a length of 2^32 - 1", flaw_length_all_ones},
     {"a length that padding carries past 2^32", flaw_length_wraps},
+    {"a last length that padding carries past 2^32", flaw_length_wraps_at_the_end},
     {"a length of 2^31", flaw_length_half},
     {"17 entries", flaw_seventeen},
     {"129 bytes in one fetch", flaw_fetch_129},

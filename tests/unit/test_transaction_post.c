@@ -28,6 +28,7 @@ static struct netdam_descriptor descriptor(uint64_t list, uint64_t user_data)
     };
 
     memcpy(local(list), e.bytes, e.length);
+    memset(local(list) + e.length, 0, 16); /* as padding has to be, but none of the list */
     return d;
 }
 

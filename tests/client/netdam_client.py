@@ -180,6 +180,10 @@ class Client:
         return self.modify(nd.FETCH_OP, address=address, operation=operation, type=type_, length=len(element),
                            payload=element)
 
+    def transact(self, *entries, **fields):
+        """Entries as nd.entry() makes them, all or nothing."""
+        return self.modify(nd.TRANSACTION, key=0, payload=b"".join(entries), **fields)
+
     def send(self, receive_key, data, **fields):
         return self.modify(nd.SEND, key=receive_key, payload=data, **fields)
 

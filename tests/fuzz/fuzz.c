@@ -275,6 +275,50 @@ void fuzz_device_open(struct fuzz_device *device)
     ndtest_node_start(&device->node, device->now_ns);
 }
 
+void fuzz_put_entries(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, unsigned count)
+{
+    uint32_t at = 0;
+
+    d->remote_key = d->remote_address = 0;
+    d->u.buffer.result_address = d->u.buffer.local_address + 512;
+    for (unsigned i = 0; i < (count & 7); i++) {
+        struct netdam_transaction_entry entry = {
+            .kind = (uint8_t)(1 + ((count >> 3) + i) % 3), .length = 1 + 5 * i, .key = FUZZ_KEY_ALL, .address = 40 * i};
+        uint32_t data = netdam_transaction_data_bytes(entry.kind, entry.length);
+
+        if (offset + at + sizeof(entry) + data > FUZZ_MEMORY_BYTES) {
+            break;
+        }
+        memcpy(device->node.memory + offset + at, &entry, sizeof(entry));
+        at += (uint32_t)sizeof(entry);
+        memset(device->node.memory + offset + at, 0, data); /* what a compare finds in untouched memory */
+        at += data;
+    }
+    d->length = at != 0 ? at : d->length;
+}
+
+/* Bytes that a transaction's list fetches, as far as its form is right. */
+static uint32_t fetched_bytes(const struct ndtest_packet *packet)
+{
+    uint32_t at = 0, bytes = 0;
+
+    while (packet->payload_bytes - at >= sizeof(struct netdam_transaction_entry)) {
+        struct netdam_transaction_entry entry;
+
+        memcpy(&entry, packet->payload + at, sizeof(entry));
+        at += (uint32_t)sizeof(entry);
+        if (entry.length > packet->payload_bytes) {
+            break;
+        }
+        bytes += entry.kind == NETDAM_TRANSACTION_FETCH ? entry.length : 0;
+        if (netdam_transaction_data_bytes(entry.kind, entry.length) > packet->payload_bytes - at) {
+            break;
+        }
+        at += netdam_transaction_data_bytes(entry.kind, entry.length);
+    }
+    return bytes;
+}
+
 void fuzz_device_run(struct fuzz_device *device, uint64_t budget)
 {
     struct netdam_fw_run_result result;
@@ -384,6 +428,9 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     if (status == NETDAM_STATUS_OK && (netdam_op_flags(packet.opcode) & NETDAM_OPF_ATOMIC) != 0) {
         payload = packet.length;
     }
+    if (status == NETDAM_STATUS_OK && packet.opcode == NETDAM_OP_TRANSACTION) {
+        payload = fetched_bytes(&packet);
+    }
     if (headers + 64 + payload + NETDAM_CRC_BYTES > FUZZ_FRAME_BYTES) {
         return 0;
     }
@@ -402,7 +449,9 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     header[32] = packet.opcode;
     header[33] = packet.operation;
     header[34] = packet.type;
-    put(header + 36, packet.length, 4);
+    /* Of a transaction that is refused: the entry that failed. */
+    put(header + 36, packet.opcode == NETDAM_OP_TRANSACTION ? (payload != 0 ? payload : status & 15u) : packet.length,
+        4);
     put(header + 40, packet.generation != 0 && status != NETDAM_STATUS_STALE ? packet.generation : FUZZ_EPOCH << 32 | 2,
         8);
     put(header + 48, packet.generation, 8);

@@ -5,6 +5,7 @@
 
 #include "ndtest_frame.h"
 #include "ndtest_node.h"
+#include "netdam/transaction.h"
 
 #define FUZZ_MEMORY_BYTES 65536u
 #define FUZZ_RANGES       64u
@@ -102,6 +103,11 @@ enum netdam_admin_status fuzz_admin(struct fuzz_device *device, enum netdam_admi
 /* A list of `count` entries at `offset`, whose lengths add up to d->length, in region `region` from `address` on. */
 void fuzz_put_list(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, unsigned count,
                    uint32_t region, uint64_t address);
+/*
+ * A transaction's list of count & 7 entries at `offset`, where d's local buffer lies, if it fits there, and the other
+ * fields as a transaction has them. Their kinds come from the upper bits of `count`.
+ */
+void fuzz_put_entries(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, unsigned count);
 /* Guards, counters, bounds. */
 void fuzz_check(struct fuzz_device *device);
 void fuzz_receive(struct fuzz_device *device, const uint8_t *frame, size_t bytes);

@@ -12,7 +12,8 @@ enum action {
     ANSWER,         /* which, status, patches, then offset and value each */
     REFLECTION,     /* as ANSWER: a request of the device comes back to it */
     TIME,           /* exponent */
-    POST,           /* opcode, operation, type, length 2, remote address 2, local address 2, flags, list entries */
+    POST,           /* opcode, operation, type, length 2, remote address 2, local address 2, flags, list entries,
+                       entries of a transaction */
     CHANGE,         /* what */
     PORT_FULL,      /* frames */
     RECEIVE,        /* length 2, local address 2, list entries */
@@ -82,6 +83,9 @@ static void post(struct fuzz_device *device, struct ndtest_queue *queue, struct 
     if ((d.flags & NETDAM_DESCRIPTOR_LIST) != 0) {
         fuzz_put_list(device, &d, LOCAL_BASE + LIST_PLACE, fuzz_u8(input) & 7, 1, d.u.operand[0]);
         d.u.operand[0] = LIST_PLACE;
+    }
+    if (d.opcode == NETDAM_OP_TRANSACTION) {
+        fuzz_put_entries(device, &d, LOCAL_BASE + d.u.buffer.local_address, fuzz_u8(input));
     }
     d.local_region = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0 ? 0 : 1;
     d.peer = d.operation >> 4 & 1;

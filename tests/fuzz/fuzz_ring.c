@@ -102,6 +102,9 @@ static void produce(struct fuzz_device *device, struct fuzz_input *input)
         d.immediate = (d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? 0x1234567 : 0;
         add_list(device, &d, odd);
     }
+    if (d.opcode == NETDAM_OP_TRANSACTION) {
+        fuzz_put_entries(device, &d, LIST_BASE + d.u.buffer.local_address, fuzz_u8(input));
+    }
     if ((odd & 0x80) != 0) {
         /* One byte anywhere. */
         ((uint8_t *)&d)[odd & 63] = fuzz_u8(input);

@@ -22,7 +22,7 @@ def post(opcode, operation, type_, length, flags=0, entries=0):
     address = 0 if opcode == SEND else 64
     local = 64 if opcode in ATOMICS else 128
     return (struct.pack("<BBBBHHHB", POST, opcode, operation, type_, length, address, local, 0x80 | flags) +
-            (bytes([entries]) if flags & LIST else b""))
+            (bytes([entries]) if flags & LIST or opcode == TRANSACTION else b""))
 
 
 def receive(length, entries=0):
@@ -36,14 +36,15 @@ def answer(which, status):
 def produce(queue, opcode, operation, type_, length, flags=0, entries=0):
     address = 0 if opcode == SEND else 64
     return (struct.pack("<BBBBBBHHBHB", PRODUCE, queue, opcode, operation, type_, 0, length, address, 0, 128,
-                        0x40 | entries if flags else 0) + (bytes([flags]) if flags else b""))
+                        0x40 | entries & 63 if flags else 0) + (bytes([flags]) if flags else b"") +
+            (bytes([entries]) if opcode == TRANSACTION else b""))
 
 
 def receive_ring(queue, length, entries=0):
     return struct.pack("<BBHBHB", RECEIVE_RING, queue, length, 0, 256, 0x40 | entries if entries else 0)
 
 
-SEND = 0x12
+SEND, TRANSACTION = 0x12, 0x50
 ATOMICS = (0x30, 0x31, 0x32, 0x33)
 # Descriptor flags.
 FENCE, RELAXED, ORDERED, UNRELIABLE, IMMEDIATE, LIST = 1, 2, 4, 8, 16, 64
@@ -55,7 +56,8 @@ OPS = [(0x01, 0, 0, 100), (0x10, 0, 0, 3000), (0x11, 0, 0, 3000), (0x20, 1, 0x0b
        (SEND, 0, 0, 1000, LIST, 3), (0x11, 0, 0, 3000, IMMEDIATE), (0x11, 0, 0, 100, IMMEDIATE | FENCE),
        (0x11, 0, 0, 3000, LIST, 4), (0x10, 0, 0, 3000, LIST, 2), (0x01, 0, 0, 100, LIST, 2),
        (0x11, 0, 0, 3000, RELAXED), (0x11, 0, 0, 3000, UNRELIABLE), (0x11, 0, 0, 300, ORDERED),
-       (SEND, 0, 0, 100, UNRELIABLE), (0x20, 3, 0x08, 64, RELAXED)]
+       (SEND, 0, 0, 100, UNRELIABLE), (0x20, 3, 0x08, 64, RELAXED), (TRANSACTION, 0, 0, 0, 0, 6),
+       (TRANSACTION, 0, 0, 0, 0, 0x0b), (TRANSACTION, 0, 0, 0, ORDERED, 0x17)]
 
 
 def main():

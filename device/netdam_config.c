@@ -126,6 +126,7 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
     s->config = (struct netdam_fw_config){
         .abi_version = NETDAM_FW_ABI_VERSION,
         .no_payload_crc = !s->payload_crc,
+        .no_merge = !s->merge,
         .vectors = s->vectors,
         .mtu = s->mtu,
         .queue_pairs = s->queue_pairs,

@@ -78,6 +78,7 @@ struct NetdamState {
     uint32_t lane_windows;
     uint32_t vectors;
     bool payload_crc;
+    bool merge;
     bool scrub_on_reset;
     bool timeouts;
 

@@ -19,6 +19,7 @@ struct netdam_soft_config {
     uint32_t mtu;          /* 0: 1500 */
     uint32_t queue_pairs;  /* 0: the firmware's default */
     bool no_payload_crc;
+    bool no_merge; /* every descriptor has packets of its own */
     void *log_opaque;
     void (*log)(void *opaque, int level, const char *line); /* may be NULL; level as enum netdam_fw_log_level */
     /*

@@ -172,6 +172,7 @@ static int serve(const struct ndsim_options *options, const sigset_t *signals)
         .memory_bytes = options->memory_bytes,
         .mtu = options->mtu,
         .no_payload_crc = options->no_payload_crc,
+        .no_merge = options->no_merge,
         .log_opaque = (void *)(uintptr_t)options,
         .log = log_line,
         .tap = options->trace ? trace : NULL,

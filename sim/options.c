@@ -28,6 +28,7 @@ static const char help[] =
     "  -f, --load FILE          copy FILE to the start of memory first\n"
     "  -M, --mtu N              largest IP packet sent, 1500 to 9000 (1500)\n"
     "  -n, --no-payload-crc     do not add a CRC to payloads\n"
+    "  -N, --no-merge           do not put what belongs together into one packet\n"
     "  -t, --trace              print each datagram by name\n"
     "  -c, --counters           print all counters at the end\n"
     "  -j, --json               ready line and counters as JSON\n"
@@ -41,13 +42,21 @@ static const char help[] =
     "Sizes take the suffixes K, M, G and T.\n";
 
 static const struct option long_options[] = {
-    {"listen", required_argument, NULL, 'l'},   {"memory", required_argument, NULL, 'm'},
-    {"key", required_argument, NULL, 'k'},      {"permissions", required_argument, NULL, 'p'},
-    {"load", required_argument, NULL, 'f'},     {"mtu", required_argument, NULL, 'M'},
-    {"no-payload-crc", no_argument, NULL, 'n'}, {"trace", no_argument, NULL, 't'},
-    {"counters", no_argument, NULL, 'c'},       {"json", no_argument, NULL, 'j'},
-    {"verbose", no_argument, NULL, 'v'},        {"version", no_argument, NULL, 'V'},
-    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+    {"listen", required_argument, NULL, 'l'},
+    {"memory", required_argument, NULL, 'm'},
+    {"key", required_argument, NULL, 'k'},
+    {"permissions", required_argument, NULL, 'p'},
+    {"load", required_argument, NULL, 'f'},
+    {"mtu", required_argument, NULL, 'M'},
+    {"no-payload-crc", no_argument, NULL, 'n'},
+    {"no-merge", no_argument, NULL, 'N'},
+    {"trace", no_argument, NULL, 't'},
+    {"counters", no_argument, NULL, 'c'},
+    {"json", no_argument, NULL, 'j'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"version", no_argument, NULL, 'V'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 bool ndsim_size_parse(const char *text, uint64_t *bytes)
@@ -154,6 +163,9 @@ static bool parse_value(int option, const char *value, struct ndsim_options *opt
     case 'n':
         options->no_payload_crc = true;
         return true;
+    case 'N':
+        options->no_merge = true;
+        return true;
     case 't':
         options->trace = true;
         return true;
@@ -187,7 +199,7 @@ enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsi
         .mtu = NETDAM_MTU_MIN,
         .permissions = NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU,
     };
-    while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:ntcjvVh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:nNtcjvVh", long_options, NULL)) != -1) {
         if (option == 'h') {
             printf(help, (unsigned)NETDAM_UDP_PORT);
             return NDSIM_OPTIONS_DONE;

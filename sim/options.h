@@ -14,6 +14,7 @@ struct ndsim_options {
     uint32_t mtu;
     uint32_t permissions; /* NETDAM_PERMISSION_* */
     bool no_payload_crc;
+    bool no_merge;
     bool trace;
     bool json;
     bool counters;

@@ -315,6 +315,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .udp_port = ntohs(local.sin_port),
         .ipv4_prefix = 32,
         .no_payload_crc = config->no_payload_crc ? 1 : 0,
+        .no_merge = config->no_merge ? 1 : 0,
         .vectors = (uint16_t)vectors,
         .mtu = config->mtu,
         .queue_pairs = vectors,

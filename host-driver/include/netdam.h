@@ -96,7 +96,8 @@ struct netdam_open_config {
  *        "pci": the first card found; if a broker listens (at $NETDAM_BROKER, by default /run/netdamd.sock), through it
  *        "broker:PATH": what the broker (netdamd) at that socket holds
  *        "udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16]": a soft device in this process, on a UDP socket bound
- *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. Needs no privilege.
+ *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. ",merge=off" besides gives every
+ *        request packets of its own. Needs no privilege.
  * @config: settings, or NULL
  * @device: the handle; netdam_close() releases it
  *

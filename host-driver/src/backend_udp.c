@@ -96,6 +96,14 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
         return -EINVAL;
     }
     *value++ = '\0';
+    if (strcmp(option, "merge") == 0) {
+        soft->no_merge = strcmp(value, "off") == 0;
+        if (!soft->no_merge && strcmp(value, "on") != 0) {
+            ndlib_log(log, NETDAM_LOG_ERROR, "udp: merge: \"%s\" is neither on nor off", value);
+            return -EINVAL;
+        }
+        return 0;
+    }
     if (!ndlib_parse_size(value, &number)) {
         ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s: \"%s\" is not a size", option, value);
         return -EINVAL;

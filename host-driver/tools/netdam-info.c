@@ -19,7 +19,7 @@ static const char help[] =
     "a card, also while another process uses it.\n"
     "\n"
     "  -d, --device DEVICE  pci, pci:ADDRESS, broker:SOCKET or\n"
-    "                       udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16];\n"
+    "                       udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16][,merge=on];\n"
     "                       default: $NETDAM_DEVICE, else pci (through a broker if one listens, else the first card)\n"
     "  -c, --counters       also print the counters\n"
     "  -o, --operations     also print what the firmware executes (refused while another process uses a card)\n"

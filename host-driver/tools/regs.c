@@ -21,7 +21,7 @@ static const char help[] =
     "Print the registers of a NetDAM device, or those named: by name, by counter name, or by offset in BAR0.\n"
     "\n"
     "  -d, --device DEVICE     pci, pci:ADDRESS, broker:SOCKET or\n"
-    "                          udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16];\n"
+    "                          udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16][,merge=on];\n"
     "                          default: $NETDAM_DEVICE, else pci (through a broker if one listens, else the first "
     "card)\n"
     "  -c, --counters          print the counters, too\n"

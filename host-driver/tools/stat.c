@@ -22,7 +22,7 @@ static const char help[] =
     "Changes nothing on a card, also while another process uses it.\n"
     "\n"
     "  -d, --device DEVICE     pci, pci:ADDRESS, broker:SOCKET or\n"
-    "                          udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16];\n"
+    "                          udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16][,merge=on];\n"
     "                          default: $NETDAM_DEVICE, else pci (through a broker if one listens, else the first "
     "card)\n"
     "  -i, --interval SECONDS  between two samples, 0.001 to 86400 (default 1)\n"

@@ -176,9 +176,9 @@ static void help_describes_every_property(void **state)
 {
     static struct machine machine;
     static const char *const names[] = {
-        "memdev",      "firmware",       "ip",         "gateway", "port",        "mtu",    "queue-pairs",
-        "payload-crc", "vectors",        "regions",    "peers",   "mac",         "netdev", "ip6",
-        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",   "lane-windows"};
+        "memdev",      "firmware",       "ip",         "gateway", "port",         "mtu",    "queue-pairs",
+        "payload-crc", "vectors",        "regions",    "peers",   "mac",          "netdev", "ip6",
+        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",   "lane-windows", "merge"};
     char output[16384];
     size_t i;
 

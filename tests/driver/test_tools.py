@@ -207,7 +207,7 @@ def test_other_packet_sizes(_node):
     node = Node("-M", "9000")
     try:
         node.mem("write", "-d", "udp,mtu=9000", stdin=data)
-        out, _ = node.mem("read", "-d", "udp:127.0.0.1:0,mtu=9000", "-n", "300000")
+        out, _ = node.mem("read", "-d", "udp:127.0.0.1:0,mtu=9000,merge=off", "-n", "300000")
         expect(out == data, "differs")
         node.mem("write", stdin=data[::-1])
         node.mem("compare", stdin=data[::-1])

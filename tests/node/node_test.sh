@@ -103,6 +103,9 @@ report $? "the port is free again at once"
 ends INT 0
 report $? "SIGINT ends it with status 0"
 
+start unmerged --listen "127.0.0.1:$port" --no-merge --no-payload-crc && ends INT 0
+report $? "switches are taken"
+
 start third --listen "127.0.0.1:$port" --counters
 report $? "defaults are enough"
 ends HUP 0 && grep -q '^RX_FRAMES 0$' "$dir/third" && grep -q '^DATAGRAMS_TAKEN 0$' "$dir/third"

@@ -112,15 +112,22 @@ static struct netdam_ring *ring(const struct rig *rig, uint64_t at)
 
 bool rig_post(struct rig *rig, const struct netdam_descriptor *descriptor)
 {
+    return rig_post_all(rig, descriptor, 1);
+}
+
+bool rig_post_all(struct rig *rig, const struct netdam_descriptor *descriptors, uint32_t count)
+{
     struct netdam_ring *sq = ring(rig, SQ_AT);
     uint32_t consumer = __atomic_load_n(&sq->consumer, __ATOMIC_ACQUIRE);
 
-    if (rig->sq_producer - consumer == RIG_ENTRIES) {
+    if (RIG_ENTRIES - (rig->sq_producer - consumer) < count) {
         return false;
     }
-    memcpy(rig->memory + SQ_AT + sizeof(*sq) + rig->sq_producer % RIG_ENTRIES * sizeof(*descriptor), descriptor,
-           sizeof(*descriptor));
-    rig->sq_producer++;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(rig->memory + SQ_AT + sizeof(*sq) + rig->sq_producer % RIG_ENTRIES * sizeof(*descriptors),
+               &descriptors[i], sizeof(*descriptors));
+        rig->sq_producer++;
+    }
     /* Sequentially consistent on both sides: either this sees the flag, or the device sees the index. */
     __atomic_store_n(&sq->producer, rig->sq_producer, __ATOMIC_SEQ_CST);
     if ((__atomic_fetch_or(&sq->consumer_flags, 0, __ATOMIC_SEQ_CST) & NETDAM_RING_NEED_WAKEUP) != 0) {

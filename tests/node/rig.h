@@ -49,6 +49,8 @@ uint32_t rig_peer(const struct rig *rig, uint16_t port);
 
 /* Ring producer's part: returns false if the ring is full. */
 bool rig_post(struct rig *rig, const struct netdam_descriptor *descriptor);
+/* All of them become visible at once. */
+bool rig_post_all(struct rig *rig, const struct netdam_descriptor *descriptors, uint32_t count);
 bool rig_poll(struct rig *rig, struct netdam_completion *completion);
 /* Fails the test if nothing comes. */
 void rig_wait(struct rig *rig, struct netdam_completion *completion);

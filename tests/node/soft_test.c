@@ -206,6 +206,39 @@ static void a_counter_adds_up(void **state)
     rig_close(&b);
 }
 
+static void adjacent_writes_share_packets_unless_that_is_switched_off(void **state)
+{
+    (void)state;
+    for (unsigned off = 0; off < 2; off++) {
+        struct netdam_soft_config config = {.no_merge = off != 0};
+        struct netdam_descriptor requests[10];
+        struct netdam_completion completion;
+        uint32_t peer;
+        struct rig a;
+        struct rig b;
+        unsigned i;
+
+        rig_open(&a, &config);
+        rig_open(&b, NULL);
+        peer = rig_peer(&a, netdam_soft_port(b.soft));
+        fill(a.memory + RIG_DATA, 1000, 1);
+        for (i = 0; i < 10; i++) {
+            requests[i] = rig_request(&a, NETDAM_OP_WRITE, peer, b.key, 100 * i, 64 + 100 * i, 100);
+        }
+        assert_true(rig_post_all(&a, requests, 10));
+        for (i = 0; i < 10; i++) {
+            rig_wait(&a, &completion);
+            assert_int_equal(completion.status, NETDAM_STATUS_OK);
+            assert_int_equal(completion.length, 100);
+        }
+        assert_memory_equal(b.memory + RIG_DATA + 64, a.memory + RIG_DATA, 1000);
+        assert_int_equal(rig_counter(&a, NETDAM_COUNTER_MERGED), off ? 0 : 9);
+        assert_int_equal(rig_counter(&b, NETDAM_COUNTER_REQUESTS_EXECUTED), off ? 10 : 1);
+        rig_close(&a);
+        rig_close(&b);
+    }
+}
+
 /* The flag appears when the thread goes to sleep, and only then; a doorbell then is enough. */
 static void an_idle_device_sleeps_and_a_doorbell_wakes_it(void **state)
 {
@@ -559,6 +592,7 @@ int main(void)
         cmocka_unit_test(data_moves_between_two_devices),
         cmocka_unit_test(a_device_reaches_itself),
         cmocka_unit_test(a_counter_adds_up),
+        cmocka_unit_test(adjacent_writes_share_packets_unless_that_is_switched_off),
         cmocka_unit_test(an_idle_device_sleeps_and_a_doorbell_wakes_it),
         cmocka_unit_test(each_doorbell_write_counts),
         cmocka_unit_test(an_armed_completion_raises_its_interrupt),

@@ -78,7 +78,7 @@ static void impossible_values_are_refused_by_the_name_of_the_field(void **state)
         GOOD(rto_min_ns, 1), GOOD(rto_initial_ns, 1),
         BAD(first_number, NETDAM_NUMBER_MAX), BAD(first_number, UINT64_MAX), GOOD(first_number, NETDAM_NUMBER_MAX - 1),
         BAD(function_index, 1), BAD(function_index, UINT32_MAX),
-        GOOD(udp_port, 1), GOOD(udp_port, 65535), GOOD(vectors, 65535), GOOD(no_payload_crc, 1),
+        GOOD(udp_port, 1), GOOD(udp_port, 65535), GOOD(vectors, 65535), GOOD(no_payload_crc, 1), GOOD(no_merge, 1),
         GOOD(refusal_burst, UINT32_MAX), GOOD(refusal_interval_ns, 1), GOOD(cpu_features, UINT64_MAX),
         GOOD(confirm_idle_ns, 1), GOOD(lane_give_up_ns, 1), GOOD(generation_interval_ns, 1),
     };

@@ -48,6 +48,7 @@ static void fill_defaults(struct netdam_fw_config *config)
     DEFAULT(peers, 64);
     DEFAULT(neighbours, 64);
     DEFAULT(operations, 1024);
+    DEFAULT(chains, 64);
     DEFAULT(lanes, 4096);
     DEFAULT(lane_windows, 256);
     DEFAULT(window, 256);
@@ -62,6 +63,19 @@ static void fill_defaults(struct netdam_fw_config *config)
     DEFAULT(refusal_burst, 256);
     DEFAULT(replies, 256);
     DEFAULT(first_number, 1);
+}
+
+static bool networks_are_possible(const struct netdam_fw_config *config)
+{
+    for (unsigned i = 0; i < NETDAM_FW_NETWORKS; i++) {
+        const struct netdam_fw_network *network = &config->forward[i];
+
+        if ((network->family != 0 && network->family != 4 && network->family != 6) ||
+            network->prefix > (network->family == 4 ? 32 : 128)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Returns the name of a field that no device could have, or NULL. */
@@ -85,6 +99,8 @@ static const char *check_config(const struct netdam_fw_config *config)
     CHECK(config->peers <= 1u << 16, "peers");
     CHECK(config->neighbours <= 1u << 16, "neighbours");
     CHECK(config->operations <= 1u << 20, "operations");
+    CHECK(config->chains <= 1u << 16, "chains");
+    CHECK(networks_are_possible(config), "forward");
     CHECK(config->lanes <= 1u << 24, "lanes");
     CHECK(config->lane_windows < 1u << 16, "lane_windows");
     CHECK(config->replies <= 1u << 20, "replies");
@@ -126,18 +142,19 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     fw->region_by_key.mask = ndfw_map_slots(config->regions) - 1;
     fw->region_by_key.slots = take(arena, ((size_t)fw->region_by_key.mask + 1) * sizeof(uint32_t));
     fw->queues = take(arena, config->queue_pairs * sizeof(fw->queues[0]));
-    fw->peers = take(arena, config->peers * sizeof(fw->peers[0]));
-    fw->peer_by_context.mask = ndfw_map_slots(config->peers) - 1;
+    fw->peers = take(arena, (config->peers + 1) * sizeof(fw->peers[0]));
+    fw->peer_by_context.mask = ndfw_map_slots(config->peers + 1) - 1;
     fw->peer_by_context.slots = take(arena, ((size_t)fw->peer_by_context.mask + 1) * sizeof(uint32_t));
-    flights = take(arena, (size_t)config->peers * 2 * config->window * sizeof(flights[0]));
+    flights = take(arena, ((size_t)config->peers + 1) * 2 * config->window * sizeof(flights[0]));
     fw->operations = take(arena, config->operations * sizeof(fw->operations[0]));
+    fw->tours = take(arena, config->chains * sizeof(fw->tours[0]));
     fw->neighbours = take(arena, config->neighbours * sizeof(fw->neighbours[0]));
     fw->lane_mask = ndfw_map_slots(config->lanes) - 1;
     fw->lanes = take(arena, ((size_t)fw->lane_mask + 1) * sizeof(fw->lanes[0]));
     fw->windows = take(arena, config->lane_windows * sizeof(fw->windows[0]));
     fw->replies = take(arena, config->replies * sizeof(fw->replies[0]));
     fw->loopback = take(arena, (size_t)NDFW_LOOPBACK_SLOTS * NDFW_FRAME_MAX);
-    for (uint32_t i = 0; arena->base != NULL && i < config->peers; i++) {
+    for (uint32_t i = 0; arena->base != NULL && i <= config->peers; i++) {
         fw->peers[i].lane.flights = flights + (size_t)i * 2 * config->window;
         fw->peers[i].laneless.flights = fw->peers[i].lane.flights + config->window;
     }
@@ -179,6 +196,9 @@ static void op_start(void *state, const struct netdam_fw_config *config, const s
     for (uint32_t i = 0; i < fw->config.peers; i++) {
         fw->peers[i].in_use = false;
     }
+    for (uint32_t i = 0; i < fw->config.chains; i++) {
+        fw->tours[i].next_free = i + 1 < fw->config.chains ? i + 1 : NDFW_NONE;
+    }
     for (uint32_t i = 0; i < fw->config.operations; i++) {
         fw->operations[i].in_use = false;
         fw->operations[i].next = i + 1 < fw->config.operations ? i + 1 : NDFW_NONE;
@@ -186,6 +206,7 @@ static void op_start(void *state, const struct netdam_fw_config *config, const s
     ndfw_map_clear(&fw->region_by_key);
     ndfw_map_clear(&fw->peer_by_context);
     ndfw_crc32c_prepare(fw);
+    ndfw_chain_start(fw);
     ndfw_lane_start(fw);
 }
 
@@ -203,8 +224,14 @@ static void op_stop(void *state, uint64_t now_ns)
     for (uint32_t i = 0; i < fw->config.peers; i++) {
         struct ndfw_peer *peer = &fw->peers[i];
 
-        if (peer->in_use && peer->resolved && peer->generation != 0 && peer->confirmed != peer->lane.floor) {
-            (void)ndfw_send_confirm(fw, peer);
+        if (!peer->in_use || !peer->resolved) {
+            continue;
+        }
+        if (peer->generation != 0 && peer->confirmed != peer->lane.floor) {
+            (void)ndfw_send_confirm(fw, peer, peer, peer->generation);
+        }
+        if (!ndfw_way_is_confirmed(&peer->way)) {
+            (void)ndfw_send_confirm(fw, ndfw_chain_context(fw), peer, peer->way.generation);
         }
     }
     ndfw_queue_signal(fw);
@@ -261,8 +288,8 @@ static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
     uint32_t blocked = NDFW_NONE;
     bool waits = false;
 
-    for (uint32_t n = 0; n < fw->config.peers; n++) {
-        uint32_t index = around(fw->next_peer, n, fw->config.peers);
+    for (uint32_t n = 0; n <= fw->config.peers; n++) {
+        uint32_t index = around(fw->next_peer, n, fw->config.peers + 1);
         struct ndfw_peer *peer = &fw->peers[index];
 
         if (!peer->in_use) {
@@ -280,7 +307,7 @@ static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
         }
     }
     /* Whoever was last to find no budget, or no place among the frames to this node itself, is first next time. */
-    fw->next_peer = blocked != NDFW_NONE ? blocked : around(fw->next_peer, 1, fw->config.peers);
+    fw->next_peer = blocked != NDFW_NONE ? blocked : around(fw->next_peer, 1, fw->config.peers + 1);
     return true;
 }
 
@@ -288,7 +315,7 @@ static uint64_t next_deadline(const struct ndfw *fw)
 {
     uint64_t next = ndfw_lane_next_ns(fw);
 
-    for (uint32_t i = 0; i < fw->config.peers; i++) {
+    for (uint32_t i = 0; i <= fw->config.peers; i++) {
         if (fw->peers[i].in_use && ndfw_peer_next_ns(&fw->peers[i]) < next) {
             next = ndfw_peer_next_ns(&fw->peers[i]);
         }

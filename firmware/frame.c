@@ -15,16 +15,13 @@ static uint32_t extension_bytes(unsigned flags)
            ((flags & NETDAM_FLAG_TENANT) != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0u);
 }
 
-/* Bytes of one segment, or 0 if the form is not defined. */
-static uint32_t segment_bytes(unsigned node_form)
+uint32_t ndfw_node_bytes(unsigned node_form)
 {
     switch (node_form) {
-    case NETDAM_NODE_FORM_IMPLICIT:
-        return sizeof(struct netdam_wire_segment);
     case NETDAM_NODE_FORM_IPV4:
-        return sizeof(struct netdam_wire_segment) + sizeof(struct netdam_wire_node_ipv4);
+        return sizeof(struct netdam_wire_node_ipv4);
     case NETDAM_NODE_FORM_IPV6:
-        return sizeof(struct netdam_wire_segment) + sizeof(struct netdam_wire_node_ipv6);
+        return sizeof(struct netdam_wire_node_ipv6);
     default:
         return 0;
     }
@@ -88,7 +85,7 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
 {
     struct netdam_wire_header header;
     size_t header_length, expected, body;
-    uint32_t per_segment;
+    uint32_t node_bytes;
     bool request, has_crc;
 
     if (bytes < sizeof(header)) {
@@ -112,6 +109,9 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     packet->flags = netdam_be16_get(header.flags);
     packet->segment_count = header.segment_count;
     packet->hop = header.segment_index;
+    packet->node_form = header.node_form;
+    packet->datagram = datagram;
+    packet->header_length = (uint32_t)header_length;
     packet->context = netdam_be64_get(header.context);
     packet->number = netdam_be48_get(header.number);
     packet->distance = netdam_be16_get(header.distance);
@@ -127,19 +127,22 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     if ((packet->flags & ~netdam_flags_defined(header.kind)) != 0 || (request && header.status != 0)) {
         return request ? refuse(packet, NETDAM_STATUS_BAD_FLAGS) : drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
-    per_segment = segment_bytes(header.node_form);
-    if (request && (header.segment_count == 0 || header.segment_count > NETDAM_SEGMENTS_MAX || per_segment == 0 ||
-                    header.segment_index >= header.segment_count ||
-                    (header.node_form == NETDAM_NODE_FORM_IMPLICIT && header.segment_count != 1))) {
+    node_bytes = ndfw_node_bytes(header.node_form);
+    if (request &&
+        (header.segment_count == 0 || header.segment_count > NETDAM_SEGMENTS_MAX ||
+         header.segment_index >= header.segment_count ||
+         (node_bytes == 0 && (header.node_form != NETDAM_NODE_FORM_IMPLICIT || header.segment_count != 1)))) {
         return refuse(packet, NETDAM_STATUS_BAD_SEGMENTS);
     }
 
-    body = sizeof(header) + extension_bytes(packet->flags);
-    expected = body + (request ? header.segment_count * per_segment : sizeof(struct netdam_wire_answer));
+    body = sizeof(header) + extension_bytes(packet->flags) + (request ? node_bytes : 0u);
+    expected = body + (request ? header.segment_count * (sizeof(struct netdam_wire_segment) + node_bytes)
+                               : sizeof(struct netdam_wire_answer));
     has_crc = (packet->flags & NETDAM_FLAG_PAYLOAD_CRC) != 0 && packet->payload_length != 0;
     if (header_length != expected || bytes != expected + packet->payload_length + (has_crc ? NETDAM_CRC_BYTES : 0u)) {
         return drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
+    packet->segments = datagram + body;
     packet->payload = datagram + expected;
     if (has_crc) {
         netdam_be32 crc;
@@ -157,10 +160,9 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     }
     if (!request) {
         decode_answer(packet, datagram + body);
-    } else if (!decode_segment(packet, datagram + body + header.segment_index * per_segment)) {
+    } else if (!decode_segment(packet, packet->segments +
+                                           header.segment_index * (sizeof(struct netdam_wire_segment) + node_bytes))) {
         return refuse(packet, NETDAM_STATUS_BAD_SEGMENTS);
-    } else if (header.node_form != NETDAM_NODE_FORM_IMPLICIT) {
-        return refuse(packet, NETDAM_STATUS_UNSUPPORTED);
     }
     return NDFW_DECODED_OK;
 }
@@ -177,7 +179,10 @@ bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsign
     if ((flags & NETDAM_FLAG_IMMEDIATE) != 0 && opcode != NETDAM_OP_WRITE && opcode != NETDAM_OP_SEND) {
         return false;
     }
-    if ((flags & NETDAM_FLAG_REPRODUCIBLE) != 0 && (op_flags & NETDAM_OPF_ALU) == 0) {
+    /* An accumulation takes operands as they come: only where their order does not matter, the sum is the same. */
+    if ((flags & NETDAM_FLAG_REPRODUCIBLE) != 0 && (op_flags & NETDAM_OPF_MODIFIES) != 0 &&
+        (op_flags & NETDAM_OPF_ALU) != 0 &&
+        ((unsigned)netdam_algebra(opcode, operation, type) & NETDAM_ALG_ASSOCIATES) == 0) {
         return false;
     }
     if (delivery == 0) {
@@ -199,9 +204,7 @@ bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsign
 
 static bool executes(const struct ndfw_packet *packet)
 {
-    const unsigned unsupported = NETDAM_FLAG_TENANT | NETDAM_FLAG_REPRODUCIBLE;
-
-    if ((packet->flags & unsupported) != 0) {
+    if ((packet->flags & NETDAM_FLAG_TENANT) != 0) {
         return false;
     }
     switch (packet->opcode) {
@@ -214,9 +217,13 @@ static bool executes(const struct ndfw_packet *packet)
     case NETDAM_OP_FETCH_ADD:
     case NETDAM_OP_CAS:
     case NETDAM_OP_SWAP:
+    case NETDAM_OP_LOAD:
+    case NETDAM_OP_COMPARE:
+    case NETDAM_OP_FORWARD:
         return true;
     case NETDAM_OP_REDUCE:
     case NETDAM_OP_FETCH_OP:
+    case NETDAM_OP_LOAD_REDUCE:
         return ndfw_alu_executes(packet->operation, packet->type);
     default:
         return false;
@@ -228,6 +235,9 @@ static bool length_agrees(const struct ndfw_packet *packet)
     unsigned flags = netdam_op_flags(packet->opcode);
     uint32_t element = netdam_type_bytes(packet->type);
 
+    if (packet->node_form != NETDAM_NODE_FORM_IMPLICIT) {
+        return true; /* hop.c looks at the list as a whole */
+    }
     if ((flags & NETDAM_OPF_ATOMIC) != 0) {
         uint32_t operands = packet->opcode == NETDAM_OP_CAS ? NETDAM_CAS_OPERANDS : NETDAM_ATOMIC_OPERANDS;
 

@@ -98,15 +98,18 @@ struct ndfw_span {
 struct ndfw_operation {
     struct netdam_descriptor descriptor;
     struct ndfw_buffer buffer;
+    struct ndfw_piece returned; /* CHAIN: where what comes back is stored */
     uint64_t result;
     uint32_t queue;
     uint32_t peer;
+    uint32_t tour;        /* CHAIN: index, else NDFW_NONE */
     uint32_t next;        /* in the free list, or in one of the peer's lists */
     uint32_t next_offset; /* first byte not yet sent */
     uint32_t done_bytes;
     uint32_t flights; /* packets sent and not finished */
     uint8_t status;
     uint8_t hop;   /* the one that refused */
+    bool partial;  /* a hop before the one that refused has stored */
     bool listed;   /* in the peer's list of those with packets to send */
     bool deferred; /* in the peer's list of those that wait for an earlier ORDERED one */
     bool held;     /* the last packet waits until the others have been answered: it carries the immediate */
@@ -119,6 +122,21 @@ struct ndfw_operation {
     uint32_t group_last; /* of the first */
     uint32_t group_next; /* in the group, in the order of addresses */
     uint32_t own_length;
+};
+
+/* The segment list of a CHAIN under way, and what follows from it. */
+struct ndfw_tour {
+    struct netdam_segment segments[NETDAM_SEGMENTS_MAX];
+    uint32_t count;
+    uint32_t header_bytes;
+    uint32_t payload_max;
+    uint32_t next_free;
+    uint8_t family;     /* of all nodes */
+    uint8_t last_store; /* index of the last segment that stores, if any does */
+    bool loads;         /* begins with LOAD: the packet starts without payload */
+    bool stores;
+    bool returns; /* the answer carries the payload */
+    bool names_memory;
 };
 
 enum ndfw_flight_state {
@@ -148,9 +166,21 @@ struct ndfw_sequence {
     uint32_t flying;             /* flights not finished */
 };
 
-/* A requester context towards one node. */
+/* What the context of chains knows of one node. */
+struct ndfw_way {
+    uint64_t generation;
+    uint64_t used;        /* one more than the largest number that may have a lane there */
+    uint64_t confirmed;   /* floor that the node has acknowledged */
+    uint64_t deadline_ns; /* CONFIRM or ARP request: to be sent (again) then */
+    uint32_t flying;      /* packets under way that visit it */
+    uint16_t tries;
+    bool wanted; /* a chain waits for address or generation */
+};
+
+/* A requester context towards one node, or, behind the last peer, the context of all chains. */
 struct ndfw_peer {
     struct ndfw_endpoint endpoint;
+    struct ndfw_way way;
     struct ndfw_sequence lane;
     struct ndfw_sequence laneless;
     uint64_t context;
@@ -245,6 +275,8 @@ struct ndfw {
     struct ndfw_map peer_by_context;
     struct ndfw_operation *operations;
     uint32_t operation_free;
+    struct ndfw_tour *tours;
+    uint32_t tour_free;
     struct ndfw_neighbour *neighbours;
 
     struct ndfw_lane *lanes;
@@ -291,6 +323,22 @@ struct ndfw_packet {
     uint8_t type;
     uint8_t hop;
     uint8_t segment_count;
+    uint8_t node_form;
+    const uint8_t *datagram;
+    const uint8_t *segments; /* of a chain: the first, behind the origin */
+    uint32_t header_length;
+};
+
+/* What an answer says. Its payload is private bytes, or on-board memory, or private bytes op memory. */
+struct ndfw_answer {
+    enum netdam_status status;
+    unsigned flags;
+    uint64_t generation;
+    uint64_t floor;
+    uint32_t length; /* bytes applied or returned */
+    uint32_t payload_length;
+    const uint8_t *payload;
+    const uint8_t *memory;
 };
 
 /* crc32c.c */
@@ -350,6 +398,8 @@ enum ndfw_decoded {
 /* `datagram` is what follows the UDP header; from is filled by the caller. */
 enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
                               enum netdam_counter *counter);
+/* Bytes of a node part, or 0 if the form is not defined. */
+uint32_t ndfw_node_bytes(unsigned node_form);
 /* Whether flags of a request (NETDAM_FLAG_*) suit its instruction and one another. */
 bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsigned type);
 /* What is not executed, or contradicts the instruction set: a status that depends on the packet alone. */
@@ -372,6 +422,7 @@ void ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length);
 void ndfw_icmpv6_receive(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes);
 
 bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
+bool ndfw_is_static_neighbour(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint);
 void ndfw_net_solicit(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 void ndfw_net_doubt(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
@@ -433,6 +484,22 @@ enum netdam_status ndfw_transaction_receive(struct ndfw *fw, struct ndfw_operati
 /* responder.c */
 void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet);
 void ndfw_refuse(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status);
+void ndfw_refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status, uint64_t generation,
+                    uint64_t floor, unsigned flags);
+void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct ndfw_answer *answer);
+/* Applies a modification; returns a status that is final for its number, and the old value for atomics. */
+enum netdam_status ndfw_execute(struct ndfw *fw, const struct ndfw_packet *packet, uint64_t *value);
+uint32_t ndfw_permission_for(unsigned opcode);
+/* True if the key that a request names is nobody's. */
+bool ndfw_names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet);
+/* Puts a payload and its CRC into a frame: private bytes, or memory, or private bytes op memory. */
+void ndfw_put_payload(const struct ndfw *fw, const struct ndfw_packet *packet, uint8_t *to, const uint8_t *payload,
+                      const uint8_t *memory, uint32_t bytes, bool has_crc);
+
+/* hop.c: chains, as the node that executes a segment sees them */
+void ndfw_hop(struct ndfw *fw, struct ndfw_packet *packet, enum netdam_status status);
+/* True if chains may be passed on to this node. */
+bool ndfw_may_forward(const struct ndfw *fw, const struct ndfw_endpoint *to);
 
 /* peer.c: contexts, windows, timers */
 void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer);
@@ -442,11 +509,15 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_peer_timer(struct ndfw *fw, struct ndfw_peer *peer);
 uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer);
 void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer);
+void ndfw_peer_release_if_closed(struct ndfw *fw, struct ndfw_peer *peer);
+/* The context of chains, at start. */
+void ndfw_chain_start(struct ndfw *fw);
 void ndfw_peer_fail_waiting(struct ndfw *fw, struct ndfw_peer *peer, enum netdam_status status);
 void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence, uint64_t number,
                         enum netdam_status status, uint8_t hop);
 struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number);
 uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, unsigned tries);
+uint64_t ndfw_flight_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, const struct ndfw_flight *flight);
 /* True if a request is executed exactly once by a lane's numbers. */
 bool ndfw_uses_lane(unsigned opcode, bool without);
 /* The sequence that a request of this device takes its numbers from. */
@@ -461,7 +532,41 @@ unsigned ndfw_wire_flags(const struct netdam_descriptor *descriptor);
 uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netdam_descriptor *descriptor);
 /* Sends what the windows and the port allow; returns false if the port is full. */
 bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more);
-bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer);
+/* The floor of a context for a peer's node: the peer's own context, or that of chains. */
+bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const struct ndfw_peer *peer,
+                       uint64_t generation);
+
+enum ndfw_sent {
+    NDFW_SENT_OK,
+    NDFW_SENT_PORT_FULL,
+    NDFW_SENT_LOCAL_ERROR, /* the local region has gone: *status */
+};
+
+/* tour.c: chains, as their requester sees them */
+/* Checks a CHAIN, into the next free tour; there is one. On an error, the operation's hop is the segment at fault. */
+enum netdam_status ndfw_tour_check(struct ndfw *fw, struct ndfw_operation *operation);
+void ndfw_tour_take(struct ndfw *fw, struct ndfw_operation *operation);
+void ndfw_tour_release(struct ndfw *fw, struct ndfw_operation *operation);
+bool ndfw_tour_is_ready(struct ndfw *fw, const struct ndfw_operation *operation);
+enum ndfw_sent ndfw_tour_send(struct ndfw *fw, uint64_t number, const struct ndfw_flight *flight,
+                              enum netdam_status *status);
+/* A packet is under way; has ended. */
+void ndfw_tour_flies(struct ndfw *fw, const struct ndfw_operation *operation, uint64_t number);
+void ndfw_tour_lands(struct ndfw *fw, const struct ndfw_operation *operation);
+/* Ends what visits a peer and waits; `flying_too`: and what is under way. */
+void ndfw_tour_fail_peer(struct ndfw *fw, uint32_t peer, enum netdam_status status, bool flying_too);
+bool ndfw_tour_matches(const struct ndfw *fw, const struct ndfw_flight *flight, const struct ndfw_packet *packet);
+bool ndfw_tour_returns(const struct ndfw *fw, const struct ndfw_operation *operation);
+bool ndfw_tour_stores(const struct ndfw *fw, const struct ndfw_operation *operation);
+bool ndfw_tour_stored_before(const struct ndfw *fw, const struct ndfw_operation *operation, uint32_t hop);
+uint32_t ndfw_tour_nodes(const struct ndfw *fw, const struct ndfw_operation *operation);
+uint32_t ndfw_tour_payload_max(const struct ndfw *fw, const struct ndfw_operation *operation);
+void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet);
+void ndfw_tour_confirmed(struct ndfw *fw, const struct ndfw_packet *packet);
+void ndfw_way_timer(struct ndfw *fw, struct ndfw_peer *peer);
+bool ndfw_way_is_confirmed(const struct ndfw_way *way);
+void ndfw_ways_renew(struct ndfw *fw);
+bool ndfw_ways_are_confirmed(const struct ndfw *fw);
 
 /* queue.c: rings */
 uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t queue, uint32_t most);
@@ -500,6 +605,17 @@ unsigned ndfw_register_write(struct ndfw *fw, uint32_t offset, unsigned bytes, u
 void ndfw_log(struct ndfw *fw, enum netdam_fw_log_level level, const char *text, uint64_t a, uint64_t b);
 void ndfw_trace(struct ndfw *fw, enum netdam_fw_trace event, uint64_t a, uint64_t b, uint64_t c);
 uint64_t ndfw_random(struct ndfw *fw);
+
+/* The context of all chains lies behind those of the peers. */
+static inline struct ndfw_peer *ndfw_chain_context(const struct ndfw *fw)
+{
+    return &fw->peers[fw->config.peers];
+}
+
+static inline bool ndfw_is_chain_context(const struct ndfw *fw, const struct ndfw_peer *peer)
+{
+    return peer == ndfw_chain_context(fw);
+}
 
 static inline void ndfw_count(struct ndfw *fw, enum netdam_counter counter, uint64_t by)
 {

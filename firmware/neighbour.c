@@ -56,6 +56,13 @@ static struct ndfw_neighbour *find_neighbour(const struct ndfw *fw, unsigned fam
     return NULL;
 }
 
+bool ndfw_is_static_neighbour(const struct ndfw *fw, const struct ndfw_endpoint *endpoint)
+{
+    const struct ndfw_neighbour *neighbour = find_neighbour(fw, endpoint->family, endpoint->address);
+
+    return neighbour != NULL && neighbour->state == NDFW_NEIGHBOUR_STATIC;
+}
+
 /* Who is asked for on the link: the peer, or the gateway if the peer lies outside the own prefix. */
 static const uint8_t *next_hop(const struct ndfw *fw, const struct ndfw_endpoint *endpoint)
 {
@@ -101,6 +108,10 @@ static void update_peers(struct ndfw *fw)
         if (peer->control_deadline_ns != NETDAM_FW_NEVER) {
             peer->control_tries = 0;
             peer->control_deadline_ns = fw->now_ns;
+        }
+        if (peer->way.deadline_ns != NETDAM_FW_NEVER) {
+            peer->way.tries = 0;
+            peer->way.deadline_ns = fw->now_ns;
         }
     }
 }

@@ -16,7 +16,8 @@ struct ndfw_sequence *ndfw_sequence_for(struct ndfw_peer *peer, const struct net
 {
     bool without = (descriptor->flags & (NETDAM_DESCRIPTOR_RELAXED | NETDAM_DESCRIPTOR_UNRELIABLE)) != 0;
 
-    return ndfw_uses_lane(descriptor->opcode, without) ? &peer->lane : &peer->laneless;
+    return descriptor->opcode == NETDAM_OP_CHAIN || ndfw_uses_lane(descriptor->opcode, without) ? &peer->lane
+                                                                                                : &peer->laneless;
 }
 
 struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number)
@@ -42,7 +43,7 @@ void ndfw_peer_renew(struct ndfw *fw, struct ndfw_peer *peer)
     ndfw_peer_index(fw);
 }
 
-void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
+static void start_context(struct ndfw *fw, struct ndfw_peer *peer)
 {
     peer->in_use = true;
     peer->closing = false;
@@ -54,16 +55,33 @@ void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
     peer->control_deadline_ns = NETDAM_FW_NEVER;
     peer->list_head = peer->list_tail = NDFW_NONE;
     peer->deferred_head = peer->deferred_tail = peer->ordered = NDFW_NONE;
+    memset(&peer->way, 0, sizeof(peer->way));
+    peer->way.deadline_ns = NETDAM_FW_NEVER;
+    ndfw_peer_renew(fw, peer);
+}
+
+void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
+{
+    start_context(fw, peer);
     peer->payload_max =
         netdam_payload_max(fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
     peer->resolved = ndfw_net_resolve(fw, &peer->endpoint);
-    ndfw_peer_renew(fw, peer);
+}
+
+/* Its generations are the ways', and it has no link-layer address to wait for. */
+void ndfw_chain_start(struct ndfw *fw)
+{
+    struct ndfw_peer *chain = ndfw_chain_context(fw);
+
+    memset(&chain->endpoint, 0, sizeof(chain->endpoint));
+    start_context(fw, chain);
+    chain->resolved = true;
 }
 
 void ndfw_peer_index(struct ndfw *fw)
 {
     ndfw_map_clear(&fw->peer_by_context);
-    for (uint32_t i = 0; i < fw->config.peers; i++) {
+    for (uint32_t i = 0; i <= fw->config.peers; i++) {
         if (fw->peers[i].in_use) {
             ndfw_map_insert(&fw->peer_by_context, fw->peers[i].context, i);
         }
@@ -146,13 +164,17 @@ void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_seq
     flight->state = NDFW_FLIGHT_FINISHED;
     sequence->flying--;
     operation->flights--;
+    if (operation->tour != NDFW_NONE) {
+        ndfw_tour_lands(fw, operation);
+    }
     while (sequence->floor < sequence->next &&
            ndfw_flight_at(fw, sequence, sequence->floor)->state == NDFW_FLIGHT_FINISHED) {
         sequence->floor++;
     }
     if (sequence->flying == 0) {
         sequence->deadline_ns = NETDAM_FW_NEVER;
-        if (sequence == &peer->lane && peer->generation != 0 && peer->control_deadline_ns == NETDAM_FW_NEVER) {
+        if (sequence == &peer->lane && !ndfw_is_chain_context(fw, peer) && peer->generation != 0 &&
+            peer->control_deadline_ns == NETDAM_FW_NEVER) {
             peer->control_tries = 0;
             peer->control_deadline_ns = fw->now_ns + fw->config.confirm_idle_ns;
         }
@@ -189,9 +211,9 @@ void ndfw_peer_fail_waiting(struct ndfw *fw, struct ndfw_peer *peer, enum netdam
     }
 }
 
-static void release_if_closed(struct ndfw *fw, struct ndfw_peer *peer)
+void ndfw_peer_release_if_closed(struct ndfw *fw, struct ndfw_peer *peer)
 {
-    if (peer->closing && peer->confirmed == peer->lane.floor) {
+    if (peer->closing && peer->confirmed == peer->lane.floor && ndfw_way_is_confirmed(&peer->way)) {
         peer->in_use = false;
         ndfw_peer_index(fw);
     }
@@ -203,10 +225,14 @@ void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer)
     finish_all(fw, peer, &peer->lane, NETDAM_STATUS_FLUSHED);
     finish_all(fw, peer, &peer->laneless, NETDAM_STATUS_FLUSHED);
     ndfw_peer_fail_waiting(fw, peer, NETDAM_STATUS_FLUSHED);
+    ndfw_tour_fail_peer(fw, (uint32_t)(peer - fw->peers), NETDAM_STATUS_FLUSHED, true);
     peer->closing = true;
+    peer->way.wanted = false;
+    peer->way.tries = 0;
+    peer->way.deadline_ns = fw->now_ns;
     peer->control_tries = 0;
     peer->control_deadline_ns = fw->now_ns;
-    release_if_closed(fw, peer);
+    ndfw_peer_release_if_closed(fw, peer);
 }
 
 static void send_all_again(const struct ndfw *fw, struct ndfw_sequence *sequence)
@@ -246,7 +272,7 @@ static void receive_stale(struct ndfw *fw, struct ndfw_peer *peer, const struct 
         send_all_again(fw, &peer->lane);
     }
     send_all_again(fw, &peer->laneless);
-    release_if_closed(fw, peer);
+    ndfw_peer_release_if_closed(fw, peer);
 }
 
 static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_packet *packet)
@@ -258,7 +284,7 @@ static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const str
             peer->control_deadline_ns = NETDAM_FW_NEVER;
         }
         ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
-        release_if_closed(fw, peer);
+        ndfw_peer_release_if_closed(fw, peer);
     } else {
         ndfw_count(fw, NETDAM_COUNTER_RESPONSES_UNMATCHED, 1);
     }
@@ -268,15 +294,25 @@ static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const str
 static enum netdam_status store_returned(struct ndfw *fw, const struct ndfw_operation *operation,
                                          const struct ndfw_flight *flight, const struct ndfw_packet *packet)
 {
+    struct ndfw_buffer returned = {.pieces = {operation->returned}, .count = 1};
     struct ndfw_span spans[NETDAM_LIST_MAX];
     uint32_t count;
-    enum netdam_status status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,
-                                                  NETDAM_PERMISSION_LOCAL_WRITE, spans, &count);
+    enum netdam_status status =
+        ndfw_buffer_spans(fw, operation->tour != NDFW_NONE ? &returned : &operation->buffer, flight->offset,
+                          flight->length, NETDAM_PERMISSION_LOCAL_WRITE, spans, &count);
 
     if (status == NETDAM_STATUS_OK) {
         ndfw_spans_store(spans, count, packet->payload);
     }
     return status;
+}
+
+/* Of chains, times are kept per hop: how long one takes depends on how many nodes it visits. */
+static uint64_t stretch(const struct ndfw *fw, const struct ndfw_flight *flight)
+{
+    const struct ndfw_operation *operation = &fw->operations[flight->operation];
+
+    return operation->tour != NDFW_NONE ? (ndfw_tour_nodes(fw, operation) + 1) / 2 + 1 : 1;
 }
 
 static uint32_t returned_bytes(unsigned opcode, const struct ndfw_flight *flight)
@@ -301,7 +337,7 @@ static void repair_losses(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_s
         struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
 
         if (flight->state == NDFW_FLIGHT_SENT && !flight->repaired && flight->sent_ns <= sent_ns &&
-            fw->now_ns - flight->sent_ns > late_ns) {
+            fw->now_ns - flight->sent_ns > late_ns * stretch(fw, flight)) {
             shrink_window(fw, peer, flight->sent_ns);
             flight->repaired = true;
             flight->state = NDFW_FLIGHT_AGAIN;
@@ -331,6 +367,9 @@ static struct ndfw_flight *match(const struct ndfw *fw, const struct ndfw_sequen
     if (descriptor->opcode == NETDAM_OP_TRANSACTION) {
         return ndfw_transaction_agrees(&fw->operations[flight->operation], packet) ? flight : NULL;
     }
+    if (fw->operations[flight->operation].tour != NDFW_NONE) {
+        return ndfw_tour_matches(fw, flight, packet) ? flight : NULL;
+    }
     if (packet->status == NETDAM_STATUS_OK &&
         (packet->opcode != descriptor->opcode || packet->payload_length != returned_bytes(packet->opcode, flight))) {
         return NULL;
@@ -347,15 +386,18 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     uint64_t sent_ns;
     enum netdam_status status = (enum netdam_status)packet->status;
 
+    bool chain = peer != NULL && ndfw_is_chain_context(fw, peer);
+
     if (peer != NULL && status == NETDAM_STATUS_STALE) {
-        receive_stale(fw, peer, packet);
+        (chain ? ndfw_tour_stale(fw, packet) : receive_stale(fw, peer, packet));
         return;
     }
     if (peer != NULL && packet->opcode == NETDAM_OP_CONFIRM) {
-        receive_confirmed(fw, peer, packet);
+        (chain ? ndfw_tour_confirmed(fw, packet) : receive_confirmed(fw, peer, packet));
         return;
     }
     sequence = peer == NULL                                                                 ? NULL
+               : chain                                                                      ? &peer->lane
                : ndfw_uses_lane(packet->opcode, (packet->flags & NETDAM_FLAG_RELAXED) != 0) ? &peer->lane
                                                                                             : &peer->laneless;
     flight = peer == NULL ? NULL : match(fw, sequence, packet);
@@ -371,7 +413,7 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
     peer->heard_ns = fw->now_ns;
     if (flight->tries == 0) {
-        measure(peer, fw->now_ns - flight->sent_ns);
+        measure(peer, (fw->now_ns - flight->sent_ns) / stretch(fw, flight));
     }
     sent_ns = flight->sent_ns;
     if (status == NETDAM_STATUS_BUSY) {
@@ -386,14 +428,22 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     } else if (status == NETDAM_STATUS_OK) {
         unsigned flags = netdam_op_flags(packet->opcode);
 
-        if ((flags & NETDAM_OPF_RETURNS) != 0) {
+        if (chain ? ndfw_tour_returns(fw, operation) : (flags & NETDAM_OPF_RETURNS) != 0) {
             status = store_returned(fw, operation, flight, packet);
-        } else if ((flags & NETDAM_OPF_ATOMIC) != 0) {
+        } else if (!chain && (flags & NETDAM_OPF_ATOMIC) != 0) {
             memcpy(&operation->result, packet->payload, flight->length);
         }
     }
+    operation->partial |= chain && status != NETDAM_STATUS_OK && ndfw_tour_stored_before(fw, operation, packet->hop);
     ndfw_flight_finish(fw, peer, sequence, packet->number, status, packet->hop);
     repair_losses(fw, peer, sequence, packet->number, sent_ns);
+}
+
+uint64_t ndfw_flight_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, const struct ndfw_flight *flight)
+{
+    uint64_t rto = ndfw_peer_rto_ns(fw, peer, flight->tries) * stretch(fw, flight);
+
+    return rto < fw->config.rto_max_ns ? rto : fw->config.rto_max_ns;
 }
 
 /* Looks for flights whose time is over, and for the next one's. */
@@ -413,7 +463,7 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         if (flight->state != NDFW_FLIGHT_SENT) {
             continue;
         }
-        due = flight->sent_ns + ndfw_peer_rto_ns(fw, peer, flight->tries);
+        due = flight->sent_ns + ndfw_flight_rto_ns(fw, peer, flight);
         if (due > fw->now_ns) {
             deadline = due < deadline ? due : deadline;
         } else if (flight->tries >= fw->config.retries) {
@@ -429,6 +479,9 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         }
     }
     sequence->deadline_ns = sequence->flying == 0 ? NETDAM_FW_NEVER : deadline;
+    if (ndfw_is_chain_context(fw, peer)) {
+        return; /* other chains visit other nodes */
+    }
     if (doubtful) {
         ndfw_net_doubt(fw, &peer->endpoint);
     }
@@ -471,13 +524,13 @@ static void control(struct ndfw *fw, struct ndfw_peer *peer)
             ndfw_peer_fail_waiting(fw, peer, peer->resolved ? NETDAM_STATUS_TIMEOUT : NETDAM_STATUS_UNREACHABLE);
         } else {
             peer->confirmed = peer->lane.floor; /* nobody listens; the node will give the lane up by itself */
-            release_if_closed(fw, peer);
+            ndfw_peer_release_if_closed(fw, peer);
         }
         return;
     }
     if (!peer->resolved) {
         ndfw_net_solicit(fw, &peer->endpoint);
-    } else if (!ndfw_send_confirm(fw, peer)) {
+    } else if (!ndfw_send_confirm(fw, peer, peer, peer->generation)) {
         return; /* the port is full: as soon as it has room */
     }
     peer->control_deadline_ns = fw->now_ns + ndfw_peer_rto_ns(fw, peer, peer->control_tries);
@@ -488,7 +541,10 @@ void ndfw_peer_timer(struct ndfw *fw, struct ndfw_peer *peer)
 {
     expire(fw, peer, &peer->lane);
     expire(fw, peer, &peer->laneless);
-    control(fw, peer);
+    if (!ndfw_is_chain_context(fw, peer)) {
+        control(fw, peer);
+        ndfw_way_timer(fw, peer);
+    }
 }
 
 uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer)
@@ -496,5 +552,6 @@ uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer)
     uint64_t next =
         peer->lane.deadline_ns < peer->laneless.deadline_ns ? peer->lane.deadline_ns : peer->laneless.deadline_ns;
 
-    return peer->control_deadline_ns < next ? peer->control_deadline_ns : next;
+    next = peer->control_deadline_ns < next ? peer->control_deadline_ns : next;
+    return peer->way.deadline_ns < next ? peer->way.deadline_ns : next;
 }

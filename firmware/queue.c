@@ -169,11 +169,14 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
         return;
     }
     merged = ndfw_merge_pop(fw, index);
-    if (operation->status != NETDAM_STATUS_OK && operation->done_bytes != 0) {
+    if (operation->status != NETDAM_STATUS_OK && (operation->done_bytes != 0 || operation->partial)) {
         flags |= NETDAM_COMPLETION_PARTIAL;
     }
     complete(fw, operation->queue, &operation->descriptor, (enum netdam_status)operation->status, operation->result,
              operation->done_bytes, flags, operation->hop);
+    if (operation->tour != NDFW_NONE) {
+        ndfw_tour_release(fw, operation);
+    }
     operation->in_use = false;
     operation->next = fw->operation_free;
     fw->operation_free = index;
@@ -218,13 +221,13 @@ static bool is_executed(const struct netdam_descriptor *descriptor)
 
     enum netdam_status status = ndfw_check_instruction(&packet);
 
-    return status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH;
+    return status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH || descriptor->opcode == NETDAM_OP_CHAIN;
 }
 
 /* What can be said of a descriptor before anything is sent. */
-static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_descriptor *descriptor,
-                                           struct ndfw_buffer *buffer)
+static enum netdam_status check_descriptor(struct ndfw *fw, struct ndfw_operation *operation)
 {
+    const struct netdam_descriptor *descriptor = &operation->descriptor;
     unsigned flags = netdam_op_flags(descriptor->opcode);
     uint32_t element = netdam_type_bytes(descriptor->type);
     bool immediate = (descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0;
@@ -232,15 +235,17 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
     bool transaction = descriptor->opcode == NETDAM_OP_TRANSACTION;
     enum netdam_status status;
 
-    buffer->count = buffer->result_bytes = 0;
-    if (!netdam_op_is_defined(descriptor->opcode) || (flags & NETDAM_OPF_CONTROL) != 0 ||
+    if (!netdam_op_is_defined(descriptor->opcode) || (flags & (NETDAM_OPF_CONTROL | NETDAM_OPF_CHAIN)) != 0 ||
         !netdam_alu_is_defined(descriptor->operation) ||
         netdam_algebra(descriptor->opcode, descriptor->operation, descriptor->type) < 0 ||
         (descriptor->flags & ~NETDAM_DESCRIPTOR_FLAGS_DEFINED) != 0 || descriptor->length > NDFW_LENGTH_MAX) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
-    if ((descriptor->flags & NETDAM_DESCRIPTOR_REPRODUCIBLE) != 0 || !is_executed(descriptor)) {
+    if (!is_executed(descriptor)) {
         return NETDAM_STATUS_LOCAL_UNSUPPORTED;
+    }
+    if (descriptor->opcode == NETDAM_OP_CHAIN) {
+        return ndfw_tour_check(fw, operation);
     }
     if (!ndfw_flags_suit(ndfw_wire_flags(descriptor), descriptor->opcode, descriptor->operation, descriptor->type) ||
         (descriptor->immediate != 0 && !immediate) ||
@@ -270,35 +275,41 @@ static enum netdam_status check_descriptor(struct ndfw *fw, const struct netdam_
     status = ndfw_buffer_take(fw, descriptor,
                               ((flags & NETDAM_OPF_PAYLOAD) != 0 ? NETDAM_PERMISSION_LOCAL_READ : 0u) |
                                   ((flags & NETDAM_OPF_RETURNS) != 0 ? NETDAM_PERMISSION_LOCAL_WRITE : 0u),
-                              buffer);
-    return status == NETDAM_STATUS_OK && transaction ? ndfw_transaction_take(fw, descriptor, buffer) : status;
+                              &operation->buffer);
+    return status == NETDAM_STATUS_OK && transaction ? ndfw_transaction_take(fw, descriptor, &operation->buffer)
+                                                     : status;
 }
 
 static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descriptor *descriptor)
 {
     uint32_t index = fw->operation_free;
     struct ndfw_operation *operation = &fw->operations[index];
-    struct ndfw_buffer buffer;
-    enum netdam_status status = check_descriptor(fw, descriptor, &buffer);
+    uint32_t next = operation->next;
+    enum netdam_status status;
 
+    memset(operation, 0, sizeof(*operation));
+    operation->descriptor = *descriptor;
+    operation->queue = queue;
+    operation->peer = descriptor->opcode == NETDAM_OP_CHAIN ? fw->config.peers : descriptor->peer;
+    operation->tour = NDFW_NONE;
+    status = check_descriptor(fw, operation);
     fw->queues[queue].outstanding++;
     /* Charged, or software that posts nothing but mistakes, and polls them, could keep one run going for ever. */
     fw->work_bytes += sizeof(*descriptor);
     ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
     ndfw_trace(fw, NETDAM_FW_TRACE_DESCRIPTOR, descriptor->opcode, queue, descriptor->user_data);
     if (status != NETDAM_STATUS_OK) {
-        complete(fw, queue, descriptor, status, 0, 0, 0, 0);
+        complete(fw, queue, descriptor, status, 0, 0, 0, operation->hop);
+        operation->next = next;
         return;
     }
-    fw->operation_free = operation->next;
-    memset(operation, 0, sizeof(*operation));
-    operation->descriptor = *descriptor;
-    operation->queue = queue;
-    operation->peer = descriptor->peer;
-    operation->buffer = buffer;
+    fw->operation_free = next;
     operation->in_use = true;
+    if (descriptor->opcode == NETDAM_OP_CHAIN) {
+        ndfw_tour_take(fw, operation);
+    }
     if (!ndfw_merge(fw, index)) {
-        start_operation(fw, &fw->peers[descriptor->peer], index);
+        start_operation(fw, &fw->peers[operation->peer], index);
     }
 }
 
@@ -362,6 +373,13 @@ static void release_descriptor(struct ndfw *fw, struct ndfw_queue *queue)
     __atomic_store_n(&ring_at(fw, queue->sq)->consumer, queue->sq_consumer, __ATOMIC_RELEASE);
 }
 
+/* A fence waits for what is outstanding, a chain for a place in the table of chains. */
+static bool may_start(const struct ndfw *fw, const struct ndfw_queue *queue, const struct netdam_descriptor *descriptor)
+{
+    return ((descriptor->flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0) &&
+           (descriptor->opcode != NETDAM_OP_CHAIN || fw->tour_free != NDFW_NONE);
+}
+
 uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t index, uint32_t most)
 {
     struct ndfw_queue *queue = &fw->queues[index];
@@ -377,7 +395,7 @@ uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t index, uint32_t most)
             break;
         }
         copy_descriptor(fw, queue, &descriptor);
-        if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding != 0) {
+        if (!may_start(fw, queue, &descriptor)) {
             break;
         }
         release_descriptor(fw, queue);
@@ -406,7 +424,7 @@ bool ndfw_queue_could_take(struct ndfw *fw, uint32_t index)
         return false;
     }
     copy_descriptor(fw, queue, &descriptor);
-    return (descriptor.flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0;
+    return may_start(fw, queue, &descriptor);
 }
 
 static void copy_receive_descriptor(struct ndfw *fw, const struct ndfw_queue *queue,
@@ -523,7 +541,7 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
 {
     struct ndfw_queue *queue = &fw->queues[index];
 
-    for (uint32_t p = 0; p < fw->config.peers; p++) {
+    for (uint32_t p = 0; p <= fw->config.peers; p++) {
         struct ndfw_peer *peer = &fw->peers[p];
         struct ndfw_sequence *sequences[2] = {&peer->lane, &peer->laneless};
 

@@ -11,9 +11,9 @@ static bool needs_generation(unsigned opcode)
 /* Packets of one operation before the next operation towards the same peer has its turn. */
 #define TURN_PACKETS 16u
 
-static uint8_t *put_request(struct ndfw *fw, struct ndfw_peer *peer, uint8_t *datagram,
-                            const struct netdam_wire_segment *segment, uint64_t number, uint64_t floor, unsigned flags,
-                            uint64_t immediate, uint32_t payload_length)
+static uint8_t *put_request(struct ndfw *fw, const struct ndfw_peer *peer, uint8_t *datagram,
+                            const struct netdam_wire_segment *segment, uint64_t number, uint64_t distance,
+                            unsigned flags, uint64_t immediate, uint32_t payload_length)
 {
     struct netdam_wire_header header;
     struct netdam_wire_immediate extension = {netdam_be64_make(immediate)};
@@ -28,7 +28,7 @@ static uint8_t *put_request(struct ndfw *fw, struct ndfw_peer *peer, uint8_t *da
     header.node_form = NETDAM_NODE_FORM_IMPLICIT;
     header.context = netdam_be64_make(peer->context);
     header.number = netdam_be48_make(number);
-    header.distance = netdam_be16_make((uint16_t)(number - floor));
+    header.distance = netdam_be16_make((uint16_t)distance);
     header.payload_length = netdam_be16_make((uint16_t)payload_length);
     header.header_length = netdam_be16_make((uint16_t)(sizeof(header) + extension_bytes + sizeof(*segment)));
     memcpy(datagram, &header, sizeof(header));
@@ -44,8 +44,11 @@ uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netd
     return peer->payload_max - (immediate ? (uint32_t)sizeof(struct netdam_wire_immediate) : 0u);
 }
 
-bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer)
+bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const struct ndfw_peer *peer,
+                       uint64_t generation)
 {
+    /* Answers to CONFIRMs of the chains' context, which all nodes know, say by their distance whose they are. */
+    uint64_t distance = context == peer ? 0 : (uint64_t)(peer - fw->peers);
     uint32_t bytes = ndfw_datagram_bytes(fw, 0, false);
     uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
     struct netdam_wire_segment segment;
@@ -55,10 +58,10 @@ bool ndfw_send_confirm(struct ndfw *fw, struct ndfw_peer *peer)
     }
     memset(&segment, 0, sizeof(segment));
     segment.opcode = NETDAM_OP_CONFIRM;
-    segment.generation = netdam_be64_make(peer->generation);
-    put_request(fw, peer, datagram, &segment, peer->lane.floor, peer->lane.floor, 0, 0, 0);
+    segment.generation = netdam_be64_make(generation);
+    put_request(fw, context, datagram, &segment, context->lane.floor, distance, 0, 0, 0);
     ndfw_seal(fw, &peer->endpoint, datagram, bytes);
-    ndfw_trace(fw, NETDAM_FW_TRACE_TX_REQUEST, NETDAM_OP_CONFIRM, peer->context, peer->lane.floor);
+    ndfw_trace(fw, NETDAM_FW_TRACE_TX_REQUEST, NETDAM_OP_CONFIRM, context->context, context->lane.floor);
     ndfw_frame_end(fw, &peer->endpoint, bytes);
     return true;
 }
@@ -73,18 +76,13 @@ static uint32_t payload_bytes(const struct netdam_descriptor *descriptor, uint32
     return (flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_ATOMIC)) != 0 ? length : 0;
 }
 
-enum sent {
-    SENT_OK,
-    SENT_PORT_FULL,
-    SENT_LOCAL_ERROR, /* the local region has gone: *status */
-};
-
 unsigned ndfw_wire_flags(const struct netdam_descriptor *descriptor)
 {
     return ((descriptor->flags & NETDAM_DESCRIPTOR_RELAXED) != 0 ? NETDAM_FLAG_RELAXED : 0u) |
            ((descriptor->flags & NETDAM_DESCRIPTOR_ORDERED) != 0 ? NETDAM_FLAG_ORDERED : 0u) |
            ((descriptor->flags & NETDAM_DESCRIPTOR_UNRELIABLE) != 0 ? NETDAM_FLAG_UNRELIABLE : 0u) |
-           ((descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? NETDAM_FLAG_IMMEDIATE : 0u);
+           ((descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? NETDAM_FLAG_IMMEDIATE : 0u) |
+           ((descriptor->flags & NETDAM_DESCRIPTOR_REPRODUCIBLE) != 0 ? NETDAM_FLAG_REPRODUCIBLE : 0u);
 }
 
 /* Of one packet: the immediate goes with the last. */
@@ -97,8 +95,8 @@ static unsigned packet_flags(const struct netdam_descriptor *descriptor, const s
 }
 
 /* Puts one packet of an operation on the wire. Payload is read from on-board memory now, whatever it was before. */
-static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_sequence *sequence,
-                             uint64_t number, const struct ndfw_flight *flight, enum netdam_status *status)
+static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_sequence *sequence,
+                                  uint64_t number, const struct ndfw_flight *flight, enum netdam_status *status)
 {
     const struct ndfw_operation *operation = &fw->operations[flight->operation];
     const struct netdam_descriptor *descriptor = &operation->descriptor;
@@ -114,15 +112,18 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
     uint8_t *datagram, *payload;
     uint32_t crc = 0;
 
+    if (operation->tour != NDFW_NONE) {
+        return ndfw_tour_send(fw, number, flight, status);
+    }
     if (from_memory) {
         *status = ndfw_merge_spans(fw, operation, flight, spans, &span_count);
         if (*status != NETDAM_STATUS_OK) {
-            return SENT_LOCAL_ERROR;
+            return NDFW_SENT_LOCAL_ERROR;
         }
     }
     datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
     if (datagram == NULL) {
-        return SENT_PORT_FULL;
+        return NDFW_SENT_PORT_FULL;
     }
     memset(&segment, 0, sizeof(segment));
     segment.opcode = descriptor->opcode;
@@ -134,7 +135,7 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
         segment.address = netdam_be64_make(descriptor->remote_address + flight->offset);
         segment.generation = netdam_be64_make(peer->generation);
     }
-    payload = put_request(fw, peer, datagram, &segment, number, sequence == &peer->lane ? sequence->floor : number,
+    payload = put_request(fw, peer, datagram, &segment, number, sequence == &peer->lane ? number - sequence->floor : 0,
                           flags, descriptor->immediate, payload_length);
     if (from_memory) {
         crc = ndfw_merge_load(fw, operation, spans, span_count, payload, has_crc);
@@ -154,18 +155,24 @@ static enum sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const stru
     ndfw_trace(fw, flight->tries != 0 ? NETDAM_FW_TRACE_RETRANSMIT : NETDAM_FW_TRACE_TX_REQUEST,
                flight->tries != 0 ? flight->tries : descriptor->opcode, peer->context, number);
     ndfw_frame_end(fw, &peer->endpoint, bytes);
-    return SENT_OK;
+    return NDFW_SENT_OK;
 }
 
 static void start_timer(const struct ndfw *fw, const struct ndfw_peer *peer, struct ndfw_sequence *sequence,
                         struct ndfw_flight *flight)
 {
-    uint64_t due = fw->now_ns + ndfw_peer_rto_ns(fw, peer, flight->tries);
+    uint64_t due = fw->now_ns + ndfw_flight_rto_ns(fw, peer, flight);
 
     flight->sent_ns = fw->now_ns;
     if (due < sequence->deadline_ns) {
         sequence->deadline_ns = due;
     }
+}
+
+static bool modifies(const struct ndfw *fw, const struct ndfw_operation *operation)
+{
+    return operation->tour != NDFW_NONE ? ndfw_tour_stores(fw, operation)
+                                        : (netdam_op_flags(operation->descriptor.opcode) & NETDAM_OPF_MODIFIES) != 0;
 }
 
 /* Sends again what expired or what a STALE asked for. Returns false if the port is full. */
@@ -182,17 +189,17 @@ static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequ
         }
         flight->tries = flight->tries == 0 ? 1 : flight->tries; /* no longer fit for measuring the round trip */
         switch (send_packet(fw, peer, sequence, number, flight, &status)) {
-        case SENT_OK:
+        case NDFW_SENT_OK:
             ndfw_count(fw, NETDAM_COUNTER_RETRANSMISSIONS, 1);
             flight->state = NDFW_FLIGHT_SENT;
             sequence->again--;
             start_timer(fw, peer, sequence, flight);
             break;
-        case SENT_PORT_FULL:
+        case NDFW_SENT_PORT_FULL:
             return false;
-        case SENT_LOCAL_ERROR:
+        case NDFW_SENT_LOCAL_ERROR:
             /* What was sent before may have been executed: a modification is not refused any more, but given up. */
-            if ((netdam_op_flags(fw->operations[flight->operation].descriptor.opcode) & NETDAM_OPF_MODIFIES) != 0) {
+            if (modifies(fw, &fw->operations[flight->operation])) {
                 status = NETDAM_STATUS_FLUSHED;
             }
             ndfw_flight_finish(fw, peer, sequence, number, status, 0);
@@ -233,7 +240,8 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
     const struct netdam_descriptor *descriptor = &operation->descriptor;
     struct ndfw_sequence *sequence = ndfw_sequence_for(peer, descriptor);
     uint32_t left = descriptor->length - operation->next_offset;
-    uint32_t most = ndfw_packet_payload_max(peer, descriptor);
+    uint32_t most =
+        operation->tour != NDFW_NONE ? ndfw_tour_payload_max(fw, operation) : ndfw_packet_payload_max(peer, descriptor);
     struct ndfw_flight flight = {
         .operation = index,
         .offset = operation->next_offset,
@@ -252,14 +260,14 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
         return EMIT_HELD;
     }
     switch (send_packet(fw, peer, sequence, sequence->next, &flight, &status)) {
-    case SENT_PORT_FULL:
+    case NDFW_SENT_PORT_FULL:
         return EMIT_PORT_FULL;
-    case SENT_LOCAL_ERROR:
+    case NDFW_SENT_LOCAL_ERROR:
         if (!ndfw_merge_split(fw, index)) {
             ndfw_operation_fail(fw, index, status, 0);
         }
         return EMIT_ENDED;
-    case SENT_OK:
+    case NDFW_SENT_OK:
         break;
     }
     place = ndfw_flight_at(fw, sequence, sequence->next);
@@ -269,6 +277,9 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
     operation->flights++;
     operation->next_offset += flight.length;
     operation->all_sent = operation->next_offset == descriptor->length;
+    if (operation->tour != NDFW_NONE) {
+        ndfw_tour_flies(fw, operation, sequence->next - 1);
+    }
     start_timer(fw, peer, sequence, place);
     if ((descriptor->flags & NETDAM_DESCRIPTOR_UNRELIABLE) == 0) {
         return operation->all_sent ? EMITTED_LAST : EMITTED;
@@ -308,7 +319,12 @@ static void renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
     if (!ndfw_peer_is_exhausted(peer) || peer->lane.flying != 0 || peer->laneless.flying != 0) {
         return;
     }
-    if (peer->confirmed == peer->lane.floor) {
+    if (ndfw_is_chain_context(fw, peer)) {
+        if (ndfw_ways_are_confirmed(fw)) {
+            ndfw_ways_renew(fw);
+            ndfw_peer_renew(fw, peer);
+        }
+    } else if (peer->confirmed == peer->lane.floor) {
         ndfw_peer_renew(fw, peer);
         peer->control_deadline_ns = NETDAM_FW_NEVER;
     } else if (peer->control_tries == 0) {
@@ -319,7 +335,7 @@ static void renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
 
 bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more)
 {
-    uint32_t turn = 0;
+    uint32_t turn = 0, passed_over = 0;
 
     if (peer->lane.again + peer->laneless.again != 0 && peer->resolved) {
         if (!pump_again(fw, peer, &peer->lane) || !pump_again(fw, peer, &peer->laneless)) {
@@ -328,7 +344,20 @@ bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end
     }
     renew_if_exhausted(fw, peer);
     while (peer->list_head != NDFW_NONE) {
-        if (!is_ready(fw, peer)) {
+        if (ndfw_is_chain_context(fw, peer)) {
+            uint32_t head = peer->list_head;
+
+            if (!ndfw_tour_is_ready(fw, &fw->operations[head])) {
+                /* Others may visit nodes that are known. */
+                if (passed_over++ == fw->config.chains) {
+                    return true;
+                }
+                if (peer->list_head == head) {
+                    pass_turn(fw, peer, true);
+                }
+                continue;
+            }
+        } else if (!is_ready(fw, peer)) {
             return true;
         }
         if (fw->work_bytes >= budget_end) {

@@ -2,17 +2,6 @@
 /* The responder: executes requests on on-board memory and answers them. */
 #include "ndfw.h"
 
-struct answer {
-    enum netdam_status status;
-    unsigned flags;
-    uint64_t generation;
-    uint64_t floor;
-    uint32_t length; /* bytes applied or returned */
-    uint32_t payload_length;
-    const uint8_t *payload; /* private bytes, or */
-    const uint8_t *memory;  /* on-board memory */
-};
-
 static bool refusal_is_allowed(struct ndfw *fw)
 {
     uint64_t credit = fw->config.refusal_interval_ns * fw->config.refusal_burst;
@@ -28,13 +17,39 @@ static bool refusal_is_allowed(struct ndfw *fw)
     return true;
 }
 
-static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct answer *answer)
+void ndfw_put_payload(const struct ndfw *fw, const struct ndfw_packet *packet, uint8_t *to, const uint8_t *payload,
+                      const uint8_t *memory, uint32_t bytes, bool has_crc)
+{
+    uint32_t crc = 0;
+
+    if (bytes == 0) {
+        return;
+    }
+    if (payload != NULL) {
+        memcpy(to, payload, bytes);
+        if (memory != NULL) {
+            ndfw_alu_reduce_into(fw, to, memory, bytes, packet->operation, packet->type);
+        }
+        crc = has_crc ? ndfw_crc32c(fw, 0, to, bytes) : 0;
+    } else if (has_crc) {
+        crc = ndfw_crc32c_copy(fw, 0, to, memory, bytes);
+    } else {
+        ndfw_load(to, memory, bytes);
+    }
+    if (has_crc) {
+        netdam_be32 be = netdam_be32_make(crc);
+
+        memcpy(to + bytes, &be, sizeof(be));
+    }
+}
+
+void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct ndfw_answer *answer)
 {
     uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length, false);
     bool has_crc = answer->payload_length != 0 && !fw->config.no_payload_crc;
     struct netdam_wire_header header;
     struct netdam_wire_answer body;
-    uint8_t *datagram, *payload;
+    uint8_t *datagram;
 
     if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 ||
         (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw))) {
@@ -71,30 +86,14 @@ static void send_answer(struct ndfw *fw, const struct ndfw_packet *packet, const
     body.floor = netdam_be48_make(answer->floor);
     memcpy(datagram + sizeof(header), &body, sizeof(body));
 
-    payload = datagram + sizeof(header) + sizeof(body);
-    if (answer->payload_length != 0) {
-        uint32_t crc = 0;
-
-        if (answer->memory == NULL) {
-            memcpy(payload, answer->payload, answer->payload_length);
-            crc = has_crc ? ndfw_crc32c(fw, 0, payload, answer->payload_length) : 0;
-        } else if (has_crc) {
-            crc = ndfw_crc32c_copy(fw, 0, payload, answer->memory, answer->payload_length);
-        } else {
-            ndfw_load(payload, answer->memory, answer->payload_length);
-        }
-        if (has_crc) {
-            netdam_be32 be = netdam_be32_make(crc);
-
-            memcpy(payload + answer->payload_length, &be, sizeof(be));
-        }
-    }
+    ndfw_put_payload(fw, packet, datagram + sizeof(header) + sizeof(body), answer->payload, answer->memory,
+                     answer->payload_length, has_crc);
     ndfw_seal(fw, &packet->from, datagram, bytes);
     ndfw_trace(fw, NETDAM_FW_TRACE_TX_RESPONSE, answer->status, packet->context, packet->number);
     ndfw_frame_end(fw, &packet->from, bytes);
 }
 
-static void send_refusal(struct ndfw *fw, const struct ndfw_packet *packet, const struct answer *answer)
+static void send_refusal(struct ndfw *fw, const struct ndfw_packet *packet, const struct ndfw_answer *answer)
 {
     ndfw_count(fw,
                answer->status == NETDAM_STATUS_STALE  ? NETDAM_COUNTER_REQUESTS_STALE
@@ -102,26 +101,29 @@ static void send_refusal(struct ndfw *fw, const struct ndfw_packet *packet, cons
                                                       : NETDAM_COUNTER_REQUESTS_REFUSED,
                1);
     ndfw_trace(fw, NETDAM_FW_TRACE_ERR_REFUSED, answer->status, packet->context, packet->number);
-    send_answer(fw, packet, answer);
+    ndfw_answer(fw, packet, answer);
 }
 
-static void refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status, uint64_t generation,
-                      uint64_t floor, unsigned flags)
+void ndfw_refuse_at(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status, uint64_t generation,
+                    uint64_t floor, unsigned flags)
 {
-    struct answer answer = {.status = status, .generation = generation, .floor = floor, .flags = flags};
+    struct ndfw_answer answer = {.status = status, .generation = generation, .floor = floor, .flags = flags};
 
     send_refusal(fw, packet, &answer);
 }
 
 void ndfw_refuse(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status)
 {
-    refuse_at(fw, packet, status, fw->generation, 0, 0);
+    ndfw_refuse_at(fw, packet, status, fw->generation, 0, 0);
 }
 
-static uint32_t permission_for(unsigned opcode)
+uint32_t ndfw_permission_for(unsigned opcode)
 {
     switch (opcode) {
     case NETDAM_OP_READ:
+    case NETDAM_OP_LOAD:
+    case NETDAM_OP_LOAD_REDUCE:
+    case NETDAM_OP_COMPARE:
         return NETDAM_PERMISSION_REMOTE_READ;
     case NETDAM_OP_WRITE:
         return NETDAM_PERMISSION_REMOTE_WRITE;
@@ -157,8 +159,7 @@ static enum netdam_status execute_write_immediate(struct ndfw *fw, const struct 
     return queue == 0 ? NETDAM_STATUS_NO_PERMISSION : ndfw_queue_receive(fw, queue - 1, packet, memory);
 }
 
-/* Applies a modification; returns a status that is final for this number, and the old value for atomics. */
-static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *packet, uint64_t *value)
+enum netdam_status ndfw_execute(struct ndfw *fw, const struct ndfw_packet *packet, uint64_t *value)
 {
     bool whole_elements = packet->opcode != NETDAM_OP_WRITE;
     uint64_t offset;
@@ -168,8 +169,8 @@ static enum netdam_status execute(struct ndfw *fw, const struct ndfw_packet *pac
     if (packet->opcode == NETDAM_OP_SEND) {
         return execute_send(fw, packet);
     }
-    status =
-        ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode), &offset);
+    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, ndfw_permission_for(packet->opcode),
+                                &offset);
     if (status != NETDAM_STATUS_OK) {
         return status;
     }
@@ -221,7 +222,7 @@ static void answer_modification(struct ndfw *fw, const struct ndfw_packet *packe
 {
     bool ok = result->status == NETDAM_STATUS_OK;
     bool returns_value = ok && (netdam_op_flags(packet->opcode) & NETDAM_OPF_ATOMIC) != 0;
-    struct answer answer = {
+    struct ndfw_answer answer = {
         .status = (enum netdam_status)result->status,
         .generation = result->generation,
         .floor = result->floor,
@@ -235,7 +236,7 @@ static void answer_modification(struct ndfw *fw, const struct ndfw_packet *packe
         answer.length = ndfw_transaction_answer(fw, result, &answer.payload, &answer.payload_length);
     }
     if (ok) {
-        send_answer(fw, packet, &answer);
+        ndfw_answer(fw, packet, &answer);
     } else {
         send_refusal(fw, packet, &answer);
     }
@@ -247,15 +248,15 @@ static void modify_without_lane(struct ndfw *fw, const struct ndfw_packet *packe
     struct ndfw_lane_result result = {0};
 
     if (!ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation)) {
-        refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
+        ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
         return;
     }
-    result.status = (uint8_t)execute(fw, packet, &result.value);
+    result.status = (uint8_t)ndfw_execute(fw, packet, &result.value);
     ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, result.status == NETDAM_STATUS_OK);
     answer_modification(fw, packet, &result, 0);
 }
 
-static bool names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet)
+bool ndfw_names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet)
 {
     if (packet->opcode == NETDAM_OP_TRANSACTION) {
         return ndfw_transaction_names_no_key(fw, packet);
@@ -273,13 +274,13 @@ static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
         modify_without_lane(fw, packet);
         return;
     }
-    switch (ndfw_lane_admit(fw, packet, names_no_key(fw, packet), &result)) {
+    switch (ndfw_lane_admit(fw, packet, ndfw_names_no_key(fw, packet), &result)) {
     case NDFW_LANE_EXECUTE:
         result.status = (uint8_t)(packet->opcode == NETDAM_OP_TRANSACTION
                                       ? ndfw_transaction_execute(fw, packet, result.window, &value)
-                                      : execute(fw, packet, &value));
+                                      : ndfw_execute(fw, packet, &value));
         if (result.status == NETDAM_STATUS_BUSY) {
-            refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, result.floor, 0);
+            ndfw_refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, result.floor, 0);
             break;
         }
         result.value = value;
@@ -292,10 +293,10 @@ static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
         answer_modification(fw, packet, &result, NETDAM_FLAG_AGAIN);
         break;
     case NDFW_LANE_STALE:
-        refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
+        ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
         break;
     case NDFW_LANE_BUSY:
-        refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, result.floor, 0);
+        ndfw_refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, result.floor, 0);
         break;
     case NDFW_LANE_DROP:
         break;
@@ -308,16 +309,16 @@ static void confirm(struct ndfw *fw, const struct ndfw_packet *packet)
 
     switch (ndfw_lane_confirm(fw, packet, &result)) {
     case NDFW_LANE_STALE:
-        refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
+        ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
         break;
     case NDFW_LANE_BUSY:
-        refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, 0, 0);
+        ndfw_refuse_at(fw, packet, NETDAM_STATUS_BUSY, result.generation, 0, 0);
         break;
     default: {
-        struct answer answer = {.generation = result.generation, .floor = result.floor};
+        struct ndfw_answer answer = {.generation = result.generation, .floor = result.floor};
 
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
-        send_answer(fw, packet, &answer);
+        ndfw_answer(fw, packet, &answer);
         break;
     }
     }
@@ -330,32 +331,40 @@ static uint32_t answer_payload_max(const struct ndfw *fw, const struct ndfw_pack
 
 static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
 {
-    struct answer answer = {.length = packet->length, .payload_length = packet->length};
+    struct ndfw_answer answer = {.length = packet->length, .payload_length = packet->length};
     uint64_t offset = 0;
     enum netdam_status status;
 
     if (!ndfw_lane_proves(fw, packet->context, packet->generation, &answer.generation)) {
-        refuse_at(fw, packet, NETDAM_STATUS_STALE, answer.generation, 0, 0);
+        ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, answer.generation, 0, 0);
         return;
     }
-    status =
-        ndfw_region_access(fw, packet->key, packet->address, packet->length, permission_for(packet->opcode), &offset);
+    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, ndfw_permission_for(packet->opcode),
+                                &offset);
     if (status == NETDAM_STATUS_OK) {
         answer.memory = ndfw_memory(fw, offset, packet->length, NETDAM_FW_ACCESS_READ);
         status = answer.memory != NULL ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE;
     }
     if (status != NETDAM_STATUS_OK) {
-        refuse_at(fw, packet, status, answer.generation, 0, 0);
+        ndfw_refuse_at(fw, packet, status, answer.generation, 0, 0);
         return;
     }
     ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
-    send_answer(fw, packet, &answer);
+    ndfw_answer(fw, packet, &answer);
 }
 
 void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet)
 {
     enum netdam_status status = ndfw_check_instruction(packet);
 
+    if (packet->node_form != NETDAM_NODE_FORM_IMPLICIT) {
+        ndfw_hop(fw, packet, status);
+        return;
+    }
+    if ((status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH) &&
+        (netdam_op_flags(packet->opcode) & NETDAM_OPF_CHAIN) != 0) {
+        status = NETDAM_STATUS_BAD_SEGMENTS;
+    }
     if (status == NETDAM_STATUS_OK && (netdam_op_flags(packet->opcode) & NETDAM_OPF_RETURNS) != 0 &&
         packet->length > answer_payload_max(fw, packet)) {
         status = NETDAM_STATUS_BAD_LENGTH;
@@ -366,7 +375,7 @@ void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet)
     }
     switch (packet->opcode) {
     case NETDAM_OP_ECHO: {
-        struct answer answer = {
+        struct ndfw_answer answer = {
             .generation = fw->generation,
             .length = packet->length,
             .payload = packet->payload,
@@ -374,7 +383,7 @@ void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet)
         };
 
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, 1);
-        send_answer(fw, packet, &answer);
+        ndfw_answer(fw, packet, &answer);
         break;
     }
     case NETDAM_OP_CONFIRM:

@@ -25,23 +25,24 @@ WIRE_OPS = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE, FETCH_ADD, CAS, SWAP, FETC
 ALU_OPS = (REDUCE, FETCH_OP, LOAD_REDUCE)
 ATOMICS = (FETCH_ADD, CAS, SWAP, FETCH_OP)
 MODIFYING = (WRITE, SEND, REDUCE, TRANSACTION) + ATOMICS
-EXECUTED = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE, TRANSACTION) + ATOMICS
+EXECUTED = (ECHO, CONFIRM, READ, WRITE, SEND, REDUCE, TRANSACTION) + ATOMICS + CHAIN_OPS
 ENTRY_COMPARE, ENTRY_FETCH, ENTRY_WRITE = 1, 2, 3
 
 NO_OP, SUM, PRODUCT, MIN, MAX, AND, OR, XOR, SUM_SATURATING = range(9)
 BYTES, U8, I8, U16, I16, U32, I32, U64, I64, F16, BF16, F32, F64 = range(13)
 TYPE_BYTES = (1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8)
 INTEGERS, FLOATS = range(U8, I64 + 1), range(F16, F64 + 1)
+UNSIGNED = (U8, U16, U32, U64)
 
 OK, BAD_VERSION, BAD_OPCODE, BAD_OPERATION, BAD_TYPE, BAD_FLAGS, BAD_SEGMENTS, BAD_LENGTH = range(8)
 MISALIGNED, BAD_KEY, BAD_RANGE, NO_PERMISSION, UNSUPPORTED = range(8, 13)
-NOT_READY, COMPARE_FAILED = 0x0E, 0x0F
+NOT_FORWARDED, NOT_READY, COMPARE_FAILED = 0x0D, 0x0E, 0x0F
 STALE, BUSY = 0x40, 0x41
 STATUS_NAMES = {
     OK: "OK", BAD_VERSION: "BAD_VERSION", BAD_OPCODE: "BAD_OPCODE", BAD_OPERATION: "BAD_OPERATION",
     BAD_TYPE: "BAD_TYPE", BAD_FLAGS: "BAD_FLAGS", BAD_SEGMENTS: "BAD_SEGMENTS", BAD_LENGTH: "BAD_LENGTH",
     MISALIGNED: "MISALIGNED", BAD_KEY: "BAD_KEY", BAD_RANGE: "BAD_RANGE", NO_PERMISSION: "NO_PERMISSION",
-    UNSUPPORTED: "UNSUPPORTED", NOT_READY: "NOT_READY", COMPARE_FAILED: "COMPARE_FAILED", STALE: "STALE", BUSY: "BUSY",
+    UNSUPPORTED: "UNSUPPORTED", NOT_FORWARDED: "NOT_FORWARDED", NOT_READY: "NOT_READY", COMPARE_FAILED: "COMPARE_FAILED", STALE: "STALE", BUSY: "BUSY",
 }
 
 
@@ -91,6 +92,7 @@ class Packet:
         self.number = 0
         self.distance = 0
         self.extensions = b""
+        self.origin = None
         self.segments = []
         self.payload = b""
         self.payload_length = None
@@ -107,7 +109,8 @@ class Packet:
                                a["generation"], a["echo"])
             body += a["floor"].to_bytes(6, "big") + a["depth"].to_bytes(2, "big")
         else:
-            body = b"".join(
+            body = bytes(NODE_BYTES.get(self.node_form, 0)) if self.origin is None else self.origin
+            body += b"".join(
                 struct.pack(">BBBBIQQQ", s["opcode"], s["operation"], s["type"], s.get("reserved", 0), s["length"],
                             s["key"], s["address"], s["generation"]) + s.get("node", b"") for s in self.segments)
         body = self.extensions + body
@@ -178,13 +181,15 @@ def decode(data):
                             or (form == 0 and count != 1)):
         refuse(BAD_SEGMENTS)
 
-    at = HEADER + sum(size for flag, size in EXTENSIONS if flags & flag)
+    extensions = at = HEADER + sum(size for flag, size in EXTENSIONS if flags & flag)
+    at += NODE_BYTES[form] if kind == REQUEST else 0
     each = SEGMENT + NODE_BYTES[form] if kind == REQUEST else ANSWER
     body = count * each if kind == REQUEST else ANSWER
     with_crc = bool(flags & PAYLOAD_CRC and payload_length)
     if length != at + body or len(data) != length + payload_length + (4 if with_crc else 0):
         raise Dropped("RX_MALFORMED")
-    packet.extensions = data[HEADER:at]
+    packet.extensions = data[HEADER:extensions]
+    packet.origin = data[extensions:at]
     packet.payload = data[length:length + payload_length]
     if with_crc and crc32c(packet.payload) != int.from_bytes(data[-4:], "big"):
         raise Dropped("RX_PAYLOAD_CRC")
@@ -233,6 +238,13 @@ def idempotent(opcode, operation):
     return opcode == WRITE or (opcode == REDUCE and operation in (MIN, MAX, AND, OR))
 
 
+def associates(operation, type_):
+    """Whether an accumulation of many operands is the same in any order."""
+    if operation in (SUM, PRODUCT):
+        return type_ in INTEGERS
+    return operation != SUM_SATURATING or type_ in UNSIGNED
+
+
 def flags_suit(packet):
     """Whether the flags go with the opcode and with one another."""
     s, flags = packet.segment, packet.flags
@@ -240,7 +252,7 @@ def flags_suit(packet):
     ways = [flag for flag in (RELAXED, ORDERED, UNRELIABLE) if flags & flag]
     if flags & IMMEDIATE and opcode not in (WRITE, SEND):
         return False
-    if flags & REPRODUCIBLE and opcode not in ALU_OPS:
+    if flags & REPRODUCIBLE and opcode in (REDUCE, FETCH_OP) and not associates(s["operation"], s["type"]):
         return False
     if not ways:
         return True
@@ -253,12 +265,63 @@ def flags_suit(packet):
     return ways[0] == UNRELIABLE or (idempotent(opcode, s["operation"]) and not flags & IMMEDIATE)
 
 
-def check_instruction(packet, mtu=1500, ipv6=False):
-    """The rest of section 3 that depends on the packet alone: a status."""
+def read_node(part):
+    """(address, port) of a node part, or None if no chain may name it."""
+    size = 4 if len(part) == 8 else 16
+    address, port = part[:size], int.from_bytes(part[size:size + 2], "big")
+    if any(part[size + 2:]) or port == 0 or not any(address):
+        return None
+    if size == 4 and (address[0] == 0 or address[0] >= 224) or size == 16 and address[0] == 0xFF:
+        return None
+    return address, port
+
+
+def chain_is_right(packet, own):
+    """Whether a chain's list as a whole is one to execute; `own`: addresses and port of the node that looks."""
+    size = 4 if packet.node_form == 4 else 16
+    if len(own[0]) != size or packet.node_form == 0:
+        return False
+    nodes = [read_node(s["node"]) for s in packet.segments]
+    if None in nodes:
+        return False
+    others = nodes[:packet.segment_index] + nodes[packet.segment_index + 1:]
+    if nodes[packet.segment_index] in others or tuple(own) in others:
+        return False
+    named = [s for s in packet.segments if s["opcode"] != FORWARD]
+    for s in packet.segments:
+        if s["opcode"] not in CHAIN_OPS + (WRITE, REDUCE) or s["reserved"]:
+            return False
+        if s["opcode"] == FORWARD and (s["length"] or s["key"] or s["address"] or s["generation"]):
+            return False
+    if len({s["length"] for s in named}) > 1 or any(s["opcode"] == LOAD for s in named[1:]):
+        return False
+    reads = [i for i, s in enumerate(packet.segments) if s["opcode"] in (LOAD, LOAD_REDUCE)]
+    stores = [i for i, s in enumerate(packet.segments) if s["opcode"] in (WRITE, REDUCE)]
+    compares = [i for i, s in enumerate(packet.segments) if s["opcode"] == COMPARE]
+    if reads and stores and compares and compares[-1] > reads[0]:
+        return False
+    late = [i for i in stores if reads and i > reads[0]]
+    return not late or late == [len(packet.segments) - 1]
+
+
+def chain_is_long(packet, mtu, ipv6):
+    """Whether lengths in a chain contradict one another, or its packet would not fit the MTU at some hop."""
+    s = packet.segment
+    named = [x for x in packet.segments if x["opcode"] != FORWARD]
+    length = named[0]["length"] if named else 0
+    loads = [i for i, x in enumerate(packet.segments) if x["opcode"] == LOAD]
+    before = 0 if loads and loads[0] >= packet.segment_index else length
+    after = 0 if loads and loads[0] > packet.segment_index else length
+    node = NODE_BYTES[packet.node_form]
+    whole = HEADER + len(packet.extensions) + node + len(packet.segments) * (SEGMENT + node)
+    room = mtu - (48 if ipv6 else 28) - whole - 4
+    return len(packet.payload) != before or s["length"] % TYPE_BYTES[s["type"]] or after > room
+
+
+def check_instruction(packet, mtu=1500, ipv6=False, own=None):
+    """The rest of section 3 that depends on the packet alone: a status. `own`: address and port of the node."""
     s = packet.segment
     opcode, operation, type_, length = s["opcode"], s["operation"], s["type"], s["length"]
-    if packet.node_form != 0:
-        return UNSUPPORTED
     if opcode not in WIRE_OPS:
         return BAD_OPCODE
     if operation > SUM_SATURATING or (operation != NO_OP) != (opcode in ALU_OPS):
@@ -267,8 +330,16 @@ def check_instruction(packet, mtu=1500, ipv6=False):
         return BAD_TYPE
     if not flags_suit(packet):
         return BAD_FLAGS
-    if opcode not in EXECUTED or packet.flags & (REPRODUCIBLE | TENANT):
+    if opcode not in EXECUTED or packet.flags & TENANT:
         return UNSUPPORTED
+    if packet.node_form != 0:
+        if packet.flags & (IMMEDIATE | RELAXED | ORDERED | UNRELIABLE):
+            return BAD_FLAGS
+        if not chain_is_right(packet, own) or (packet.segment_index and not any(packet.origin)):
+            return BAD_SEGMENTS
+        return BAD_LENGTH if chain_is_long(packet, mtu, ipv6) else OK
+    if opcode in CHAIN_OPS:
+        return BAD_SEGMENTS
     element, carried = TYPE_BYTES[type_], len(packet.payload)
     if opcode in ATOMICS:
         right = length == element and carried == element * (2 if opcode == CAS else 1)

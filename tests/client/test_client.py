@@ -297,15 +297,41 @@ def swap_and_fetch_op_are_executed_once(bench):
 # ---- refusals that depend on the packet alone
 
 
-def other_forms(client, at):
-    """Requests in the two forms that name nodes."""
-    s = client.build(nd.WRITE, 1, address=at, payload=b"abcdefgh").segments[0]
-    node4 = {**s, "node": bytes([127, 0, 0, 1]) + nd.PORT.to_bytes(2, "big") + bytes(2)}
-    node6 = {**s, "node": bytes(15) + b"\1" + nd.PORT.to_bytes(2, "big") + bytes(6)}
-    for form, node in ((4, node4), (6, node6)):
-        for segments in ([node], [node, node], [node] * 16):
-            yield nd.Packet(nd.REQUEST, context=client.context, number=1, segments=segments, node_form=form,
-                            segment_count=len(segments), payload=b"abcdefgh", flags=nd.PAYLOAD_CRC)
+def chain(client, segments, payload=b"abcdefgh", form=4, flags=0, **f):
+    return nd.Packet(nd.REQUEST, context=client.context, number=1, segments=segments, node_form=form, payload=payload,
+                     segment_count=len(segments), flags=flags | (nd.PAYLOAD_CRC if payload else 0), **f)
+
+
+def wrong_chains(client, at):
+    """(status, request) pairs of chains that no node takes."""
+    def segment(opcode, host, port=nd.PORT, **f):
+        s = client.build(opcode, 1, address=at, length=8).segments[0]
+        return {**s, **f, "node": bytes([127, 0, 0, host]) + port.to_bytes(2, "big") + f.pop("pad", bytes(2))}
+
+    def forward(host, **f):
+        return segment(nd.FORWARD, host, **{"length": 0, "key": 0, "address": 0, "generation": 0, **f})
+
+    write, later = segment(nd.WRITE, 1), segment(nd.WRITE, 2)
+    for wrong in ([write, write], [write, later, write], [write] * 16, [write, segment(nd.LOAD, 2)],
+                  [segment(nd.LOAD, 1), later, segment(nd.WRITE, 3)], [segment(nd.LOAD, 1), later, forward(3)],
+                  [segment(nd.LOAD, 1), segment(nd.COMPARE, 2), segment(nd.WRITE, 3)],
+                  [write, segment(nd.WRITE, 2, length=16)], [write, segment(nd.WRITE, 2, reserved=1)],
+                  [write, segment(nd.WRITE, 2, port=0)], [write, segment(nd.WRITE, 2, pad=b"\0\1")],
+                  [write, forward(2, length=8)], [write, forward(2, key=1)], [write, forward(2, generation=1)],
+                  [segment(nd.READ, 1)], [write, segment(nd.ECHO, 2)], [segment(nd.SEND, 1)]):
+        yield nd.BAD_SEGMENTS, chain(client, wrong, b"" if wrong[0]["opcode"] in (nd.LOAD, nd.READ) else b"abcdefgh")
+    yield nd.BAD_SEGMENTS, chain(client, [{**write, "node": bytes(15) + b"\1" + nd.PORT.to_bytes(2, "big") + bytes(6)}], form=6)
+    yield nd.BAD_SEGMENTS, chain(client, [later, write], segment_index=1)
+    for flag in (nd.RELAXED, nd.ORDERED):
+        yield nd.BAD_FLAGS, chain(client, [write], flags=flag)
+    yield nd.BAD_FLAGS, chain(client, [write], flags=nd.IMMEDIATE, extensions=bytes(8))
+    yield nd.UNSUPPORTED, chain(client, [write], flags=nd.TENANT, extensions=bytes(32))
+    yield nd.BAD_LENGTH, chain(client, [write], b"abcdefg")
+    yield nd.BAD_LENGTH, chain(client, [segment(nd.LOAD, 1)])
+    for opcode in nd.CHAIN_OPS:
+        operation, type_ = (nd.SUM, nd.I64) if opcode == nd.LOAD_REDUCE else (nd.NO_OP, nd.BYTES)
+        yield nd.BAD_SEGMENTS, client.build(opcode, 1, address=at, payload=b"abcdefgh", operation=operation, type=type_)
+        yield nd.BAD_SEGMENTS, client.build(opcode, 1, address=at, length=8, operation=operation, type=type_)
 
 
 def unsuited_flags(client, at):
@@ -314,9 +340,9 @@ def unsuited_flags(client, at):
         extensions = bytes(8 if flags & nd.IMMEDIATE else 0)
         return nd.BAD_FLAGS, client.build(opcode, 1, address=at, payload=payload, flags=flags, extensions=extensions, **f)
 
-    for flags in (nd.RELAXED | nd.ORDERED, nd.RELAXED | nd.IMMEDIATE, nd.REPRODUCIBLE):
+    for flags in (nd.RELAXED | nd.ORDERED, nd.RELAXED | nd.IMMEDIATE):
         yield op(nd.WRITE, flags)
-    for flag in (nd.RELAXED, nd.ORDERED, nd.IMMEDIATE, nd.REPRODUCIBLE):
+    for flag in (nd.RELAXED, nd.ORDERED, nd.IMMEDIATE):
         yield op(nd.ECHO, flag)
         yield op(nd.READ, flag, payload=b"", length=8)
         yield op(nd.CONFIRM, flag, payload=b"")
@@ -324,6 +350,11 @@ def unsuited_flags(client, at):
     for operation in (nd.SUM, nd.PRODUCT, nd.XOR, nd.SUM_SATURATING):
         yield op(nd.REDUCE, nd.RELAXED, operation=operation, type=nd.I64)
     yield op(nd.REDUCE, nd.IMMEDIATE, operation=nd.MAX, type=nd.I64)
+    for type_ in nd.FLOATS:
+        for operation in (nd.SUM, nd.PRODUCT):
+            yield op(nd.REDUCE, nd.REPRODUCIBLE, operation=operation, type=type_)
+            yield op(nd.FETCH_OP, nd.REPRODUCIBLE, operation=operation, type=type_)
+    yield op(nd.REDUCE, nd.REPRODUCIBLE, operation=nd.SUM_SATURATING, type=nd.I32)
     for flag in (nd.RELAXED, nd.IMMEDIATE):
         for opcode in (nd.FETCH_ADD, nd.SWAP):
             yield op(opcode, flag, type=nd.I64)
@@ -372,15 +403,9 @@ def stateless_refusals(client, at):
         yield nd.BAD_TYPE, op(opcode, type=nd.I64)
     yield from unsuited_flags(client, at)
     yield nd.BAD_LENGTH, op(nd.TRANSACTION)
-    for opcode in (nd.LOAD, nd.COMPARE, nd.FORWARD):
-        yield nd.UNSUPPORTED, op(opcode)
-    yield nd.UNSUPPORTED, op(nd.LOAD_REDUCE, operation=nd.SUM, type=nd.I64)
-    for opcode in (nd.REDUCE, nd.FETCH_OP):
-        yield nd.UNSUPPORTED, op(opcode, operation=nd.SUM, type=nd.F64, flags=nd.REPRODUCIBLE)
     yield nd.UNSUPPORTED, write(flags=nd.TENANT, extensions=bytes(32))
     yield nd.UNSUPPORTED, write(flags=nd.IMMEDIATE | nd.TENANT, extensions=bytes(40))
-    for packet in other_forms(client, at):
-        yield nd.UNSUPPORTED, packet
+    yield from wrong_chains(client, at)
     yield nd.UNSUPPORTED, write(flags=nd.TENANT, extensions=bytes(32), length=5)
     yield nd.BAD_FLAGS, write(flags=nd.RELAXED | nd.ORDERED, length=5)
     yield nd.BAD_FLAGS, write(flags=nd.RELAXED | nd.ORDERED | nd.TENANT, extensions=bytes(32))

@@ -4,6 +4,7 @@
 
 import os
 import re
+import struct
 import sys
 
 import link
@@ -14,6 +15,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(TOP, "tests", "golden")
 REQUESTER = (bytes([10, 0, 0, 1]), bytes.fromhex("fd00" + "00" * 13 + "01"))
 NODE = (bytes([10, 0, 0, 2]), bytes.fromhex("fd00" + "00" * 13 + "02"))
+NEXT = (bytes([10, 0, 0, 3]), bytes.fromhex("fd00" + "00" * 13 + "03"))
 REQUESTER_MAC, NODE_MAC = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2])
 GENERATION = 0x5EED000100000001
 # Permissions of the regions, with "i" where immediates go somewhere; bytes of the receive buffer posted, if there is one.
@@ -31,11 +33,16 @@ def manifest():
         return [line.split() for line in f if line.strip() and not line.startswith("#")]
 
 
+def owner(frame):
+    """Addresses of whoever a frame is for."""
+    return {1: REQUESTER, 3: NEXT}.get(frame[5], NODE)
+
+
 def unwrap(frame):
     """The UDP payload of a frame, and whether it is IPv6; raises Dropped as a node of the manual would."""
     if len(frame) < 14:
         raise nd.Dropped("RX_MALFORMED")
-    own = NODE if frame[:6] == NODE_MAC else REQUESTER
+    own = owner(frame)
     ethertype, ip = int.from_bytes(frame[12:14], "big"), frame[14:]
     if ethertype == 0x0800:
         if len(ip) < 20 or ip[0] >> 4 != 4:
@@ -87,6 +94,61 @@ def transaction_outcome(packet):
     return nd.OK, fetched
 
 
+def may_forward(node):
+    """Whether the node of the manifest passes chains on to this (address, port)."""
+    return node is not None and (node[0][:3] == NODE[0][:3] if len(node[0]) == 4 else node[0] in (REQUESTER[1], NODE[1], NEXT[1]))
+
+
+def chain_status(packet, status):
+    """What becomes of a chain once its list, its lengths and the rest of its form have been looked at."""
+    opcode, later = packet.segment["opcode"], packet.segments[packet.segment_index:]
+    if any(packet.origin) and not may_forward(nd.read_node(packet.origin)):
+        return "FORWARDS_DROPPED"
+    if status != nd.OK:
+        return status
+    onward = len(later) == 1 or may_forward(nd.read_node(later[1]["node"]))
+    stores = any(s["opcode"] in nd.MODIFYING for s in later)
+    if opcode == nd.FORWARD:
+        return nd.OK if onward else "FORWARDS_DROPPED" if stores else nd.NOT_FORWARDED
+    if not stores and not onward:
+        return nd.NOT_FORWARDED
+    if packet.segment["generation"] != GENERATION and (stores or packet.segment["generation"] >> 32 != GENERATION >> 32):
+        return nd.STALE
+    return nd.OK if onward else nd.NOT_FORWARDED
+
+
+def memory(address, length):
+    return bytes(n & 255 for n in range(address, address + length))
+
+
+def add(type_, a, b):
+    """Sums of the types that golden chains have."""
+    code, size = {nd.I64: ("<Q", 8), nd.F32: ("<f", 4)}[type_]
+    both = [[struct.unpack(code, x[i:i + size])[0] for i in range(0, len(x), size)] for x in (a, b)]
+    return b"".join(struct.pack(code, x + y if code == "<f" else (x + y) & 2**64 - 1) for x, y in zip(*both))
+
+
+def payload_behind(packet):
+    """The payload of a chain behind its current segment."""
+    s = packet.segment
+    if s["opcode"] == nd.LOAD:
+        return memory(s["address"], s["length"])
+    if s["opcode"] == nd.LOAD_REDUCE:
+        return add(s["type"], packet.payload, memory(s["address"], s["length"]))
+    return packet.payload
+
+
+def passed_on_problem(packet, passed):
+    """What in the frame that is passed on contradicts the request, or None."""
+    head, ipv6 = unwrap(passed)
+    if not any(packet.origin):
+        packet.origin = (REQUESTER[ipv6] + nd.PORT.to_bytes(2, "big")).ljust(len(packet.origin), b"\0")
+    packet.payload = payload_behind(packet)
+    packet.segment_index += 1
+    packet.flags |= nd.PAYLOAD_CRC if packet.payload else 0
+    return None if packet.encode() == head else "passed on is %s" % head.hex(" ")
+
+
 def outcome(frame):
     """What the node of the manifest makes of a frame: a status name or a counter; and the packet."""
     try:
@@ -98,12 +160,16 @@ def outcome(frame):
         return nd.STATUS_NAMES[refused.args[0]], None
     if packet.kind == nd.RESPONSE:
         return nd.STATUS_NAMES[packet.status], packet
-    status = nd.check_instruction(packet, ipv6=ipv6)
+    status = nd.check_instruction(packet, ipv6=ipv6, own=(owner(frame)[ipv6], nd.PORT))
     s = packet.segment
+    if packet.node_form != 0:
+        status = chain_status(packet, status)
+        if isinstance(status, str):
+            return status, packet
     laneless = s["opcode"] == nd.READ or packet.flags & (nd.RELAXED | nd.UNRELIABLE)
     if status == nd.OK and laneless and s["generation"] >> 32 != GENERATION >> 32:
         status = nd.STALE
-    elif status == nd.OK and not laneless and s["opcode"] != nd.ECHO:
+    elif status == nd.OK and not laneless and s["opcode"] != nd.ECHO and packet.node_form == 0:
         if packet.distance >= nd.WINDOW or packet.distance > packet.number:
             return "REQUESTS_BEYOND_WINDOW", packet
         if s["generation"] != GENERATION:
@@ -114,8 +180,8 @@ def outcome(frame):
                   else nd.BAD_LENGTH if s["length"] > room else nd.OK)
     elif status == nd.OK and s["opcode"] == nd.TRANSACTION:
         status = transaction_outcome(packet)[0]
-    elif status == nd.OK and s["opcode"] not in (nd.CONFIRM, nd.ECHO):
-        need = {nd.READ: "r", nd.WRITE: "w", nd.REDUCE: "a", nd.SWAP: "rw"}.get(s["opcode"], "ra")
+    elif status == nd.OK and s["opcode"] not in (nd.CONFIRM, nd.ECHO, nd.FORWARD):
+        need = {nd.READ: "r", nd.LOAD: "r", nd.LOAD_REDUCE: "r", nd.COMPARE: "r", nd.WRITE: "w", nd.REDUCE: "a", nd.SWAP: "rw"}.get(s["opcode"], "ra")
         need += "i" if packet.flags & nd.IMMEDIATE else ""
         if s["key"] not in KEYS:
             status = nd.BAD_KEY
@@ -125,6 +191,8 @@ def outcome(frame):
             status = nd.NO_PERMISSION
         elif s["opcode"] not in (nd.READ, nd.WRITE) and s["address"] % nd.TYPE_BYTES[s["type"]]:
             status = nd.MISALIGNED
+        elif s["opcode"] == nd.COMPARE and memory(s["address"], s["length"]) != packet.payload:
+            status = nd.COMPARE_FAILED
     if packet.flags & nd.UNRELIABLE:
         return {nd.OK: "REQUESTS_EXECUTED", nd.STALE: "REQUESTS_STALE"}.get(status, "REQUESTS_REFUSED"), packet
     return nd.STATUS_NAMES[status], packet
@@ -151,6 +219,9 @@ def answer_problem(packet, answer, expected):
         if got != right:
             return "%s %r, not %r" % (name, got, right)
     returned = length if expected == "OK" and s["opcode"] in (nd.READ, nd.ECHO, nd.TRANSACTION) + nd.ATOMICS else 0
+    if packet.node_form != 0 and expected == "OK" and s["opcode"] in (nd.LOAD, nd.LOAD_REDUCE):
+        behind = payload_behind(packet)
+        return None if answer.payload == behind else "returned %s, not %s" % (answer.payload.hex(), behind.hex())
     return None if len(answer.payload) == returned else "%d bytes of payload" % len(answer.payload)
 
 
@@ -171,9 +242,11 @@ def examine(name, kind, expected, answer):
         return None if packet is not None and packet.kind == nd.RESPONSE else "got " + got
     if got != expected:
         return "got %s, expected %s" % (got, expected)
-    if packet is not None and kind in ("encode", "decode", "silent") and packet.encode() != unwrap(frame)[0]:
+    if packet is not None and kind in ("encode", "decode", "silent", "passed-on") and packet.encode() != unwrap(frame)[0]:
         return "encoding what was decoded does not give the same bytes"
     if packet is not None and answer != "-":
+        if answer.endswith("-passed-on"):
+            return passed_on_problem(packet, load(answer))
         decoded = outcome(load(answer))[1]
         return "no answer" if decoded is None else answer_problem(packet, decoded, expected)
     return None

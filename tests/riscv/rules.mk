@@ -26,7 +26,7 @@ RISCV_UNIT_NAMES := $(filter-out $(RISCV_LEFT_OUT),$(patsubst tests/unit/%.c,%,$
 RISCV_VT_NAMES := $(patsubst tests/vt/test_%.c,vt_%,$(wildcard tests/vt/test_*.c))
 RISCV_PROGRAMS := $(RISCV_UNIT_NAMES) $(RISCV_VT_NAMES) golden_test property
 RISCV_ARGUMENTS_property := --seed 1 --packets 200000
-RISCV_PARTS_golden_test := tests/golden/golden_test.c
+RISCV_PARTS_golden_test := $(wildcard tests/golden/*.c)
 RISCV_PARTS_property := $(PROPERTY_SOURCES)
 RISCV_PROGRAM_OBJECTS := $(RISCV_PROGRAMS:%=$(RISCV_DIR)/programs/%.o)
 # The same programs at home, whose hashes are compared with those from there.

@@ -111,7 +111,7 @@ static uint64_t requester_generation(void)
     return read_be(packets[i].frame + 42 + 32 + 24, 8);
 }
 
-/* The node of the manifest (index 1), or the requester (0). */
+/* The node of the manifest (index 1), the next of a chain (2), or the requester (0). */
 static void start(struct unit *u, unsigned index)
 {
     struct netdam_fw_config config = unit_config(index);
@@ -139,6 +139,13 @@ static void start(struct unit *u, unsigned index)
         memcpy(rq + 1, &buffer, sizeof(buffer));
         rq->producer = i == 0;
     }
+    for (uint64_t i = 1; i <= 3; i++) {
+        const uint64_t ipv4[] = {0x0a000000 + i, 0, 4, UINT64_C(0x020000000000) + i},
+                       ipv6[] = {UINT64_C(0xfd) << 56, i, 6, UINT64_C(0x020000000000) + i};
+
+        assert_int_equal(unit_admin(u, NETDAM_ADMIN_NEIGHBOUR_SET, ipv4, 4, NULL), NETDAM_ADMIN_STATUS_OK);
+        assert_int_equal(unit_admin(u, NETDAM_ADMIN_NEIGHBOUR_SET, ipv6, 4, NULL), NETDAM_ADMIN_STATUS_OK);
+    }
     u->fw->regions[0].queue = 1;
     u->fw->generation = node_generation();
 }
@@ -152,6 +159,16 @@ static void restart(struct unit *u)
     start(u, index);
 }
 
+/* Where one request follows another, the name of the other. */
+static const char *request_before(const char *name)
+{
+    return strcmp(name, "write-again-request") == 0         ? "write-request"
+           : strcmp(name, "send-again-request") == 0        ? "send-request"
+           : strcmp(name, "transaction-again-request") == 0 ? "transaction-request"
+           : strcmp(name, "write-chain-again-request") == 0 ? "write-chain-request"
+                                                            : NULL;
+}
+
 static void a_node_answers_every_golden_request_byte_for_byte(void **state)
 {
     struct unit u;
@@ -160,18 +177,18 @@ static void a_node_answers_every_golden_request_byte_for_byte(void **state)
     (void)state;
     for (unsigned i = 0; i < packet_count; i++) {
         const struct golden_entry *e = &packets[i].entry;
+        bool passed_on = strcmp(e->kind, "passed-on") == 0;
+        const char *before = request_before(e->name);
         const uint8_t *sent;
         size_t bytes;
 
-        if (strcmp(e->kind, "malformed") == 0 || !ends_with(e->name, "-request") || strcmp(e->kind, "dropped") == 0 ||
-            strcmp(e->kind, "silent") == 0) {
+        if (!passed_on && (strcmp(e->kind, "malformed") == 0 || !ends_with(e->name, "-request") ||
+                           strcmp(e->kind, "dropped") == 0 || strcmp(e->kind, "silent") == 0)) {
             continue;
         }
-        start(&u, 1);
-        if (ends_with(e->name, "-again-request")) {
-            unsigned first = find(e->name[0] == 's'   ? "send-request"
-                                  : e->name[0] == 't' ? "transaction-request"
-                                                      : "write-request");
+        start(&u, passed_on ? 2 : 1);
+        if (before != NULL) {
+            unsigned first = find(before);
 
             unit_receive(&u, packets[first].frame, packets[first].bytes);
             unit_drop_sent(&u);
@@ -347,7 +364,8 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
             .flags = ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? NETDAM_DESCRIPTOR_IMMEDIATE : 0u) |
                      ((flags & NETDAM_FLAG_RELAXED) != 0 ? NETDAM_DESCRIPTOR_RELAXED : 0u) |
                      ((flags & NETDAM_FLAG_ORDERED) != 0 ? NETDAM_DESCRIPTOR_ORDERED : 0u) |
-                     ((flags & NETDAM_FLAG_UNRELIABLE) != 0 ? NETDAM_DESCRIPTOR_UNRELIABLE : 0u),
+                     ((flags & NETDAM_FLAG_UNRELIABLE) != 0 ? NETDAM_DESCRIPTOR_UNRELIABLE : 0u) |
+                     ((flags & NETDAM_FLAG_REPRODUCIBLE) != 0 ? NETDAM_DESCRIPTOR_REPRODUCIBLE : 0u),
         };
         bool atomic = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0;
         uint64_t number = read_be(header + 16, 6), distance = read_be(header + 22, 2);
@@ -357,7 +375,8 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
         uint32_t peer;
         size_t bytes;
 
-        if ((strcmp(e->kind, "encode") != 0 && strcmp(e->kind, "silent") != 0) || !ends_with(e->name, "-request")) {
+        if ((strcmp(e->kind, "encode") != 0 && strcmp(e->kind, "silent") != 0) || !ends_with(e->name, "-request") ||
+            header[6] != NETDAM_NODE_FORM_IMPLICIT) {
             continue;
         }
         unit_start(&u, 0, NULL);
@@ -365,7 +384,8 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
         peer = unit_peer(&u, family, 0);
         set_peer(&u, peer, generation, number - distance, number);
         if (d.opcode == NETDAM_OP_CONFIRM) {
-            assert_true(ndfw_send_confirm(u.fw, &u.fw->peers[peer]));
+            assert_true(
+                ndfw_send_confirm(u.fw, &u.fw->peers[peer], &u.fw->peers[peer], (&u.fw->peers[peer])->generation));
         } else {
             d.peer = peer;
             if (atomic) {
@@ -463,14 +483,14 @@ static void truncated_frames_do_nothing(void **state)
 
 static void up_to_thirty_two_segments_are_understood(void **state)
 {
-    static uint8_t datagram[32 + 40 * 40];
+    static uint8_t datagram[32 + 8 + 40 * 40];
     struct unit u;
 
     (void)state;
     start(&u, 1);
     for (unsigned count = 0; count <= 40; count++) {
         for (unsigned index = 0; index <= count; index += count > 1 ? count - 1 : 1) {
-            size_t bytes = 32 + 40 * count;
+            size_t bytes = 32 + 8 + 40 * count;
             struct ndfw_packet packet;
             enum netdam_counter counter = NETDAM_COUNTER_COUNT;
             bool good = count >= 1 && count <= NETDAM_SEGMENTS_MAX && index < count;
@@ -485,8 +505,9 @@ static void up_to_thirty_two_segments_are_understood(void **state)
             unit_put16(datagram + 26, (unsigned)bytes);
             crc = netdam_be32_make(ndtest_crc32c(0, datagram, bytes));
             memcpy(datagram + 28, &crc, 4);
-            assert_int_equal(ndfw_decode(u.fw, datagram, bytes, &packet, &counter), NDFW_DECODED_REFUSE);
-            assert_int_equal(packet.status == NETDAM_STATUS_BAD_SEGMENTS, !good);
+            assert_int_equal(ndfw_decode(u.fw, datagram, bytes, &packet, &counter),
+                             good ? NDFW_DECODED_OK : NDFW_DECODED_REFUSE);
+            assert_int_equal(packet.status, good ? 0 : NETDAM_STATUS_BAD_SEGMENTS);
         }
     }
     unit_stop(&u);

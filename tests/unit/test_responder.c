@@ -428,7 +428,7 @@ static void what_depends_on_the_packet_alone_leaves_no_trace(void **state)
         r.flags = i == 5 ? NETDAM_FLAG_RELAXED | NETDAM_FLAG_ORDERED : 0;
         unit_ask(&b.u, &r, &answer);
         assert_int_equal(answer.status, i == 0   ? NETDAM_STATUS_BAD_OPCODE
-                                        : i == 1 ? NETDAM_STATUS_UNSUPPORTED
+                                        : i == 1 ? NETDAM_STATUS_BAD_SEGMENTS
                                         : i == 2 ? NETDAM_STATUS_BAD_TYPE
                                         : i == 3 ? NETDAM_STATUS_BAD_OPERATION
                                         : i == 4 ? NETDAM_STATUS_BAD_LENGTH

@@ -470,9 +470,11 @@ void unit_expect_no_completion(struct ndtest_queue *queue)
 
 bool unit_is_executed(unsigned opcode, unsigned operation, unsigned type)
 {
-    static const uint8_t opcodes[] = {NETDAM_OP_ECHO,     NETDAM_OP_CONFIRM,   NETDAM_OP_READ,       NETDAM_OP_WRITE,
-                                      NETDAM_OP_SEND,     NETDAM_OP_REDUCE,    NETDAM_OP_CAS,        NETDAM_OP_SWAP,
-                                      NETDAM_OP_FETCH_OP, NETDAM_OP_FETCH_ADD, NETDAM_OP_TRANSACTION};
+    static const uint8_t opcodes[] = {
+        NETDAM_OP_ECHO,   NETDAM_OP_CONFIRM,     NETDAM_OP_READ,    NETDAM_OP_WRITE,    NETDAM_OP_SEND,
+        NETDAM_OP_REDUCE, NETDAM_OP_CAS,         NETDAM_OP_SWAP,    NETDAM_OP_FETCH_OP, NETDAM_OP_FETCH_ADD,
+        NETDAM_OP_LOAD,   NETDAM_OP_LOAD_REDUCE, NETDAM_OP_COMPARE, NETDAM_OP_FORWARD,  NETDAM_OP_TRANSACTION,
+    };
 
     return netdam_algebra(opcode, operation, type) >= 0 && memchr(opcodes, (int)opcode, sizeof(opcodes)) != NULL;
 }

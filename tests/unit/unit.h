@@ -121,7 +121,7 @@ struct netdam_completion unit_completion(struct ndtest_queue *queue);
 void unit_expect_completion(struct ndtest_queue *queue, uint64_t user_data, enum netdam_status status);
 void unit_expect_no_completion(struct ndtest_queue *queue);
 
-/* What this firmware executes when a request names it, of what the specification defines. */
+/* What this firmware executes when a request or a chain names it, of what the specification defines. */
 bool unit_is_executed(unsigned opcode, unsigned operation, unsigned type);
 
 /* Host-order access to the node's memory at any alignment. */

@@ -73,6 +73,7 @@ struct netdam_fw_config {
     uint64_t generation_interval_ns; /* between two batches of forgotten lanes at least; (default) 1 s */
     uint64_t refusal_interval_ns;    /* one refusal per this time on average; (default) 10 us */
     uint32_t refusal_burst;          /* refusals at once; (default) 256 */
+    uint32_t chains;                 /* chains under way at once; (default) 64 */
     uint32_t collectives;            /* collectives under way at once; (default) 8 */
     uint32_t replies;                /* what transactions fetched, kept for repetitions; (default) 256 */
     uint64_t first_number;           /* first lane number of a new context; (default) 1 */
@@ -112,7 +113,9 @@ enum netdam_fw_log_level {
     X(ERR_RING, "queue pair, producer, consumer", "a ring index is impossible")                                        \
     X(ADMIN, "command, status, first argument", "an administration command was executed")                              \
     X(ERR_REGISTER, "offset, bytes, 1 for a write", "a register access was refused")                                   \
-    X(GENERATION, "new generation, 0, 0", "lanes were forgotten or given up")
+    X(GENERATION, "new generation, 0, 0", "lanes were forgotten or given up")                                          \
+    X(FORWARD, "opcode, context, number", "a chain packet was passed on to the next node")                             \
+    X(ERR_FORWARD, "opcode, context, number", "a chain packet could be neither passed on nor answered")
 
 #define NETDAM_FW_TRACE_ENUM(name, arguments, text) NETDAM_FW_TRACE_##name,
 enum netdam_fw_trace { NETDAM_FW_TRACE_LIST(NETDAM_FW_TRACE_ENUM) NETDAM_FW_TRACE_COUNT };

@@ -39,7 +39,7 @@
  *   executed by this firmware                                         UNSUPPORTED
  *   a chain's list as a whole (see below), origin                     BAD_SEGMENTS
  *   length against payload and type, a transaction's entries          BAD_LENGTH
- *   a chain's next node, or its origin, is one to send to             NOT_FORWARDED
+ *   a chain's next node is one to send to                             NOT_FORWARDED
  *
  * These refusals depend on the packet alone and leave no trace. Then, for requests with a lane: beyond the window
  * (dropped), STALE, below the floor (dropped), repeated, BUSY; then BAD_KEY, BAD_RANGE, NO_PERMISSION, MISALIGNED and
@@ -52,6 +52,7 @@
  *     FORWARD, where it is 0, as are key, address and generation;
  *   - no node is named twice by address and port, and none is 0, multicast or broadcast;
  *   - LOAD only where nothing came before but FORWARD; a chain that begins so carries no payload until then;
+ *   - in a chain that stores, no COMPARE behind LOAD or LOAD_REDUCE: copies may have read different things;
  *   - behind LOAD or LOAD_REDUCE at most one segment stores (WRITE, REDUCE), and it is the last;
  *   - no IMMEDIATE, RELAXED, ORDERED or UNRELIABLE.
  *
@@ -60,7 +61,9 @@
  * leads back through address translation. A chain that stores has a lane at each node whose segment names memory, up to
  * the last that stores: LOAD, LOAD_REDUCE and COMPARE consume its number there too. One of these three that comes again
  * reads again, or stands by its comparison; where it would now be refused it is dropped, since a copy that was not may
- * be on its way. Chains that store nothing need no lane, but the generation as READ does.
+ * be on its way. For the same reason NOT_FORWARDED consumes a number like BAD_KEY where there is a lane, and where there
+ * is none, at a FORWARD, a chain that stores is dropped instead. Chains that store nothing need no lane, but the
+ * generation as READ does.
  */
 #define NETDAM_WIRE_VERSION 1
 
@@ -138,7 +141,8 @@ struct netdam_wire_header {
     uint8_t status;        /* REQUEST: 0; RESPONSE: enum netdam_status */
     netdam_be64 context;   /* random id of the requester context; identity never is address or port */
     netdam_be48 number;    /* modifying: lane number; CONFIRM: the floor; else: a number of its own sequence */
-    netdam_be16 distance;  /* lane number minus the requester's floor, below its window; RESPONSE: as in the request */
+    netdam_be16 distance;  /* lane number minus the requester's floor, below its window; CONFIRM: what the requester
+                              likes; RESPONSE: as in the request */
     netdam_be16 payload_length; /* bytes */
     netdam_be16 header_length;  /* bytes of header, extensions and body */
     netdam_be32 header_crc;

@@ -81,4 +81,32 @@ static void atomic_complete(struct world *world, struct op *op, const struct net
     effect_settle(world, op, completion, seen);
 }
 
+/* A question whether the target is there: the sum on one word, which has to succeed. */
+static bool probe_act(struct world *world, struct op *op)
+{
+    op->d.opcode = NETDAM_OP_FETCH_ADD;
+    op->d.type = NETDAM_TYPE_U64;
+    op->d.length = 8;
+    op->d.remote_address = object_address(SINGLES);
+    op->d.u.operand[0] = 1;
+    op->d.remote_key = world->sites[op->target].region_keys[op->region];
+    if (!post_descriptor(world, op)) {
+        fail(world, FAILURE_ALIVE, "site %u: no room in the ring when all is calm", op->site);
+        return false;
+    }
+    effect_pin(world, op, 1);
+    return true;
+}
+
+static void probe_complete(struct world *world, struct op *op, const struct netdam_completion *completion)
+{
+    if (completion->status != NETDAM_STATUS_OK && op->slot != 0) {
+        fail(world, FAILURE_ALIVE, "site %u towards %u when all is calm: status 0x%02x", op->site, op->target,
+             completion->status);
+        return;
+    }
+    atomic_complete(world, op, completion);
+}
+
 const struct kind kind_atomic = {"atomic", atomic_draw, atomic_act, atomic_complete};
+const struct kind kind_probe = {"probe", NULL, probe_act, probe_complete};

@@ -7,6 +7,13 @@ static const struct op *before(const struct world *world, const struct op *op)
     return op->index != 0 ? &world->ops[op->index - 1] : NULL;
 }
 
+static bool object_is_free(const struct world *world, uint32_t address)
+{
+    unsigned word;
+
+    return world->sites[0].objects[object_of(address, &word)].operation == NETDAM_ALU_NONE;
+}
+
 /*
  * Goes on where the operation before it ended, or does the same once more: WRITE beside WRITE, REDUCE on REDUCE. Left
  * out of the program it changes nothing else, as everything that is drawn.
@@ -38,6 +45,17 @@ static bool burst_draw(struct world *world, struct op *op, struct ndtest_random 
         address = below ? address - op->d.length : address + first->d.length;
         if (address >= SHARED_BYTES - SMALL_BYTES || address < 8 * uniform_count(world)) {
             return false; /* among those on which everything is of one operation, or outside */
+        }
+    }
+    if (op->d.opcode == NETDAM_OP_REDUCE && object_is_free(world, address) && draw_percent(random, 20)) {
+        /* Something else on the same range, which must not be taken for the same. */
+        uint8_t operation = (uint8_t)(1 + draw_below(random, NETDAM_ALU_SUM_SATURATING));
+        uint8_t type = (uint8_t)(1 + draw_below(random, NETDAM_TYPE_F64));
+
+        if (netdam_algebra(NETDAM_OP_REDUCE, operation, type) >= 0 && netdam_is_whole(address, type) &&
+            netdam_is_whole(op->d.length, type)) {
+            op->d.operation = operation;
+            op->d.type = type;
         }
     }
     if (draw_percent(random, 10)) {

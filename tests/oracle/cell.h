@@ -53,6 +53,7 @@ struct record {
     uint64_t seen; /* what was there before the step, or what a READ returned; low bytes */
     uint32_t op;   /* whose it is */
     uint32_t next; /* the record of the same words that was made before it, or UINT32_MAX */
+    uint8_t site;
     uint8_t verdict;
     bool observed; /* `seen` is known */
 };

@@ -2,6 +2,8 @@
 /* What kind of cluster and weather a seed stands for. */
 #include "oracle.h"
 
+#include "platform_cpu.h"
+
 static uint64_t below(struct world *world, uint64_t limit)
 {
     return ndtest_random_below(&world->random, limit);
@@ -45,7 +47,9 @@ static void draw_config(struct world *world)
     config->refusal_interval_ns = one_in(world, 6) ? 300000 : 0;
     config->refusal_burst = config->refusal_interval_ns != 0 ? 2 : 0;
     config->first_number = one_in(world, 4) ? NETDAM_NUMBER_MAX - 1 - below(world, 200) : 0;
-    config->cpu_features = one_in(world, 2) ? NETDAM_FW_CPU_SSE42 : 0;
+    /* What the CPU has not makes no difference but in speed: a seed stands for the same on every machine. */
+    config->cpu_features = (one_in(world, 3) ? 0 : ndtest_random_next(&world->random) | below(world, 2) * UINT64_MAX) &
+                           ndfw_platform_cpu_features();
 }
 
 static struct ndsim_when draw_when(struct world *world)
@@ -121,6 +125,23 @@ static const uint32_t moods[][KINDS_MAX] = {
     {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0},  /* what may share a packet */
 };
 
+/* Every tenth world or so loses nothing and has room for everything. */
+static void draw_harmless(struct world *world)
+{
+    struct netdam_fw_config *config = &world->config;
+    const struct ndsim_when never = {0};
+
+    world->harmless = true;
+    world->weather.drop = world->weather.corrupt = never;
+    world->weather.spike_ns = 200000;
+    config->operations = 256;
+    config->lanes = 64;
+    config->lane_windows = 32;
+    config->replies = 0;
+    config->refusal_interval_ns = config->refusal_burst = 0;
+    config->lane_give_up_ns = 100000000;
+}
+
 void world_draw(struct world *world)
 {
     static const uint64_t gaps[] = {300, 1000, 3000, 10000, 40000};
@@ -128,6 +149,9 @@ void world_draw(struct world *world)
 
     draw_config(world);
     draw_weather(world);
+    if (one_in(world, 8) && moods[mood][9] == 0 && moods[mood][10] == 0) {
+        draw_harmless(world);
+    }
     world->site_count = 2 + (unsigned)below(world, SITES_MAX - 1);
     world->family = one_in(world, 4) ? 6 : 4;
     world->gap_ns = PICK(world, gaps);

@@ -77,6 +77,7 @@ unsigned pieces_of(const struct world *world, const struct op *op, uint32_t addr
 
         bytes = bytes < in_word ? bytes : in_word;
         bytes = bytes < in_packet ? bytes : in_packet;
+        piece->site = op->target;
         piece->object = (uint16_t)object_of(address + at, &word);
         piece->step = (struct step){
             .opcode = op->d.opcode,
@@ -113,7 +114,7 @@ bool effect_fits(struct world *world, const struct op *op)
     }
     count = pieces_of(world, op, shared_address(op), pieces);
     for (unsigned i = 0; i < count; i++) {
-        if (world->sites[op->target].objects[pieces[i].object].active + weight(world, op) > world->most_active) {
+        if (world->sites[pieces[i].site].objects[pieces[i].object].active + weight(world, op) > world->most_active) {
             return false;
         }
     }
@@ -131,7 +132,7 @@ void effect_pin(struct world *world, struct op *op, int by)
     op->pinned = by > 0;
     count = pieces_of(world, op, shared_address(op), pieces);
     for (unsigned i = 0; i < count; i++) {
-        struct object *object = &world->sites[op->target].objects[pieces[i].object];
+        struct object *object = &world->sites[pieces[i].site].objects[pieces[i].object];
 
         object->active = (uint16_t)(object->active + by * (int)weight(world, op));
     }
@@ -175,10 +176,11 @@ void effect_record(struct world *world, struct op *op, enum verdict verdict, uin
     uint32_t at = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        struct object *object = &world->sites[op->target].objects[pieces[i].object];
+        struct object *object = &world->sites[pieces[i].site].objects[pieces[i].object];
         struct record *record = add_record(world, object);
 
         record->step = pieces[i].step;
+        record->site = pieces[i].site;
         record->open = op->opened;
         record->close = close;
         record->op = op->index;
@@ -213,21 +215,13 @@ static void record_late(struct world *world, struct op *op, enum verdict verdict
         }
     }
     late = &world->late[world->late_first + world->late_count++];
-    *late = (struct late){until_ns, op->index, first, world->record_count - first, false};
-}
-
-static void end_late(struct world *world, struct late *late)
-{
-    if (!late->over) {
-        late->over = true;
-        effect_pin(world, &world->ops[late->op], -1);
-    }
+    *late = (struct late){until_ns, op->index, first, world->record_count - first};
 }
 
 void effect_expire(struct world *world)
 {
     while (world->late_count != 0 && world->late[world->late_first].until_ns < world->net.loop.now_ns) {
-        end_late(world, &world->late[world->late_first]);
+        effect_pin(world, &world->ops[world->late[world->late_first].op], -1);
         world->late_first++;
         world->late_count--;
     }
@@ -237,14 +231,14 @@ void effect_expire(struct world *world)
 void effect_restarted(struct world *world, const struct site *site)
 {
     for (uint32_t i = 0; i < world->late_count; i++) {
-        struct late *late = &world->late[world->late_first + i];
-        struct op *op = &world->ops[late->op];
+        const struct late *late = &world->late[world->late_first + i];
 
-        if (op->target == site->index && !late->over) {
-            for (uint32_t n = 0; n < late->record_count; n++) {
-                world->records[late->records + n].close = site->restarted;
+        for (uint32_t n = 0; n < late->record_count; n++) {
+            struct record *record = &world->records[late->records + n];
+
+            if (record->site == site->index && record->close > site->restarted) {
+                record->close = site->restarted;
             }
-            end_late(world, late);
         }
     }
 }

@@ -77,6 +77,39 @@ MUTANTS = [
     ("what was read stored again by a late answer", "peer.c",
      "if (packet->number < sequence->floor || packet->number >= sequence->next ||",
      "if (packet->number + fw->config.window < sequence->floor || packet->number >= sequence->next ||"),
+    # merging
+    ("REDUCEs that share a packet: the last one counts", "merge.c", "if (first) {\n                memcpy(payload",
+     "if (true) {\n                memcpy(payload"),
+    ("WRITEs with a gap between them put side by side", "merge.c",
+     ": a->remote_address + a->length == b->remote_address) {", ": a->remote_address + a->length <= b->remote_address) {"),
+    ("REDUCEs of different types that share a packet", "merge.c", " && a->type == b->type;", ";"),
+    ("REDUCEs of different operations that share a packet", "merge.c", "a->operation == b->operation &&", ""),
+    ("any flag shares a packet", "merge.c", "(descriptor->flags & ~(uint32_t)NETDAM_DESCRIPTOR_LIST) != 0",
+     "(descriptor->flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0"),
+    ("success for those behind the first of a refused packet", "merge.c", "next->status = first->status;",
+     "next->status = 0;"),
+    # transactions
+    ("a transaction that compares nothing", "transaction.c", "status = compare(fw, &list, packet->payload, value);", ";"),
+    ("a transaction that fetches what it wrote", "transaction.c", "fetch(fw, &list, reply);",
+     "write(fw, &list, packet->payload);\n        fetch(fw, &list, reply);"),
+    ("a transaction that writes before it compares", "transaction.c", "status = check(fw, &list, value);",
+     "status = check(fw, &list, value);\n    if (status == NETDAM_STATUS_OK) {\n"
+     "        write(fw, &list, packet->payload);\n    }"),
+    ("a transaction that names the entry behind the one that failed", "transaction.c",
+     "payload + list->data[i], entry->length)) {\n            *failed = i;",
+     "payload + list->data[i], entry->length)) {\n            *failed = i + 1;"),
+    ("what a transaction fetched given away while it may be asked for", "transaction.c",
+     "if (reply->number >= below) {", "if (reply->number > below) {"),
+    ("writes in the order of a list turned round", "transaction.c",
+     "const struct netdam_transaction_entry *entry = &list->entries[i];\n\n"
+     "        if (entry->kind == NETDAM_TRANSACTION_WRITE) {\n"
+     "            ndfw_store(ndfw_memory(fw, list->offsets[i], entry->length, NETDAM_FW_ACCESS_WRITE),\n"
+     "                       payload + list->data[i], entry->length);",
+     "uint32_t n = list->count - 1 - i;\n"
+     "        const struct netdam_transaction_entry *entry = &list->entries[n];\n\n"
+     "        if (entry->kind == NETDAM_TRANSACTION_WRITE) {\n"
+     "            ndfw_store(ndfw_memory(fw, list->offsets[n], entry->length, NETDAM_FW_ACCESS_WRITE),\n"
+     "                       payload + list->data[n], entry->length);"),
 ]
 
 
@@ -120,7 +153,10 @@ def main():
     if out.name == "san":
         compiler += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     failed = False
+    chosen = sys.argv[1] if len(sys.argv) > 1 else ""
     for number, (name, file, find, replace) in enumerate(MUTANTS, 1):
+        if chosen not in name and chosen != file:
+            continue
         text = source(root, file)
         # How lines are broken does not matter.
         pattern = re.compile(r"\s+".join(re.escape(word) for word in find.split()))

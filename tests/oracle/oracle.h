@@ -63,7 +63,8 @@ enum region {
     X(MESSAGE, "a message was lost, doubled, late, or is not what was sent")                                           \
     X(BUFFER, "a local buffer changed that nothing was to be stored in")                                               \
     X(MEMORY, "memory changed outside of all that was named")                                                          \
-    X(GUARD, "the firmware left its memory")
+    X(GUARD, "the firmware left its memory")                                                                           \
+    X(ALIVE, "uncertain although nothing was lost, or still uncertain when everything was calm again")
 
 #define FAILURE_ENUM(name, text) FAILURE_##name,
 enum failure { FAILURE_LIST(FAILURE_ENUM) };
@@ -80,8 +81,9 @@ enum op_state {
 struct world;
 struct op;
 
-/* Part of an operation: one step on one object. */
+/* Part of an operation: one step on one object of one site. */
 struct piece {
+    uint8_t site;
     uint16_t object;
     struct step step;
 };
@@ -158,7 +160,6 @@ struct late {
     uint32_t op;
     uint32_t records; /* first of the ones that end with it */
     uint32_t record_count;
-    bool over;
 };
 
 /* A fault that happened, or that alone may happen. */
@@ -226,6 +227,7 @@ struct world {
     uint32_t ordered_percent;
     uint32_t fence_percent;
     uint32_t unreliable_percent;
+    bool harmless;        /* nothing is lost, and nothing is too small: every request has to succeed */
     uint32_t copies;      /* of one frame at most */
     uint32_t weights[16]; /* of kinds */
 
@@ -329,6 +331,7 @@ extern const struct kind kind_load;
 extern const struct kind kind_store;
 extern const struct kind kind_restart;
 extern const struct kind kind_outage;
+extern const struct kind kind_probe;
 
 /* access.c: what all operations on memory are drawn by */
 bool draw_route(struct world *world, struct op *op, struct ndtest_random *random);

@@ -126,6 +126,10 @@ static void completed(struct world *world, struct site *site, unsigned queue,
         fail(world, FAILURE_COMPLETION, "op %u completed before one that it had to wait for", op->index);
         return;
     }
+    if (world->harmless && netdam_status_class_of(completion->status) == NETDAM_STATUS_CLASS_UNCERTAIN) {
+        fail(world, FAILURE_ALIVE, "op %u: status 0x%02x", op->index, completion->status);
+        return;
+    }
     op->kind->complete(world, op, completion);
     post_ended(world, op);
 }

@@ -9,7 +9,7 @@ OPERATIONS ?= 10000000
 SOURCES += $(ORACLE_SOURCES)
 
 $(O)/tests/oracle/%.o: tests/oracle/%.c
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware/include -Isim -Itests/lib -Itests/unit -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Isim -Itests/lib -Itests/unit -c $< -o $@
 
 $(ORACLE): $(ORACLE_OBJECTS) $(O)/tests/unit/reference.o $(O)/tests/lib/libndtest.a $(O)/sim/libndvt.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -lm -o $@

@@ -115,6 +115,7 @@ unsigned transaction_pieces(const struct op *op, struct piece *pieces)
 
     for (uint32_t i = 0; i < t->part_count; i++) {
         pieces[i] = (struct piece){
+            .site = op->target,
             .object = t->objects[i],
             .step = {.opcode = NETDAM_OP_TRANSACTION, .bytes = 8, .transaction = &t->parts[i]},
         };

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 /* Every descriptor has ended long before: retries, what it waits for, and the longest silence. */
-#define BOUND_NS    UINT64_C(120000000000)
-#define SETTLE_NS   UINT64_C(1000000)
-#define START_NS    UINT64_C(1000000)
-#define SQ_LOG2     6u
-#define CQ_LOG2     7u
-#define RQ_LOG2     4u
-#define OUTSTANDING 1024u
+#define BOUND_NS     UINT64_C(120000000000)
+#define SETTLE_NS    UINT64_C(1000000)
+#define PROBE_ROUNDS 3u
+#define START_NS     UINT64_C(1000000)
+#define SQ_LOG2      6u
+#define CQ_LOG2      7u
+#define RQ_LOG2      4u
+#define OUTSTANDING  1024u
 
 const char *failure_name(enum failure failure)
 {
@@ -352,7 +353,7 @@ static void world_init(struct world *world, const struct plan *plan, struct tall
         ndsim_node_started(&world->net.nodes[i].node, START_NS);
     }
     world->op_count = plan->operations;
-    world->ops = calloc(world->op_count + 1, sizeof(*world->ops));
+    world->ops = calloc(world->op_count + PROBE_ROUNDS * SITES_MAX * SITES_MAX, sizeof(*world->ops));
     if (world->ops == NULL) {
         abort();
     }
@@ -416,6 +417,7 @@ static void calm(struct world *world)
     for (uint32_t i = 0; i < world->net.link_count; i++) {
         struct ndsim_link_config *config = &world->net.links[i]->link.config;
 
+        ndsim_link_down(&world->net.links[i]->link, 0, 0);
         config->drop = config->twice = config->reorder = config->spike = config->corrupt = never;
     }
 }
@@ -431,6 +433,35 @@ static void tell_missing(struct world *world)
             return;
         }
     }
+}
+
+/*
+ * When all is calm again every node answers every other; what has little room for others may be busy. A node that has
+ * given a lane up meanwhile says so to whoever asks first: UNKNOWN is nothing new the first time.
+ */
+static void probe(struct world *world, unsigned round)
+{
+    uint32_t first = world->op_count;
+
+    if (world->config.lane_windows < 8 || world->config.lanes < 64 || world->failure != FAILURE_NONE) {
+        return;
+    }
+    for (uint32_t i = 0; i < world->site_count * world->site_count; i++) {
+        struct op *op = &world->ops[world->op_count++];
+
+        *op = (struct op){
+            .kind = &kind_probe,
+            .index = first + i,
+            .site = (uint8_t)(i / world->site_count),
+            .target = (uint8_t)(i % world->site_count),
+            .region = REGION_ALL,
+            .slot = round + 1 == PROBE_ROUNDS,
+            .expires_ns = UINT64_MAX,
+        };
+        on_op(world, op->index, world->net.loop.now_ns);
+    }
+    run_until(world, world->net.loop.now_ns + BOUND_NS, true);
+    tell_missing(world);
 }
 
 enum failure world_run(const struct plan *plan, struct tally *tally, char *text, size_t room)
@@ -450,6 +481,10 @@ enum failure world_run(const struct plan *plan, struct tally *tally, char *text,
     calm(world);
     /* What is late comes now. */
     run_until(world, world->net.loop.now_ns + world->lifetime_ns + SETTLE_NS, false);
+    for (unsigned round = 0; round < PROBE_ROUNDS; round++) {
+        probe(world, round);
+    }
+
     if (world->failure == FAILURE_NONE) {
         judge_all(world);
     }

@@ -249,11 +249,12 @@ static void close_slot(struct search *search, uint32_t slot, bool must)
             if (search->slots[other] == NONE || (from.taken >> other & 1) != 0 || !take(search, other, &from, &to)) {
                 continue;
             }
+            if (other != slot || search->records[search->slots[slot]].verdict == VERDICT_AGAIN) {
+                add(search, work, &to);
+            }
             if (other == slot) {
                 to.taken &= ~bit;
                 add(search, search->next, &to);
-            } else {
-                add(search, work, &to);
             }
         }
     }

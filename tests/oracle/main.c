@@ -2,6 +2,7 @@
 /* The oracle's command line: cases one after the other, or one again; a failing one is made smaller and kept. */
 #include "algebra.h"
 #include "oracle.h"
+#include "selftest.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,6 +17,7 @@ struct options {
     uint64_t one;        /* the case to be run alone, and whether there is one */
     bool has_one;
     bool algebra;
+    bool self_test;
     bool no_shrink;
     uint32_t length; /* operations of a case */
     uint32_t sites;
@@ -27,13 +29,15 @@ struct options {
 
 static void usage(FILE *to)
 {
-    fputs("usage: oracle [--seed N] [--operations N] [--length N] [--directory DIR] [--no-shrink] [--algebra]\n"
+    fputs("usage: oracle [--seed N] [--operations N] [--length N] [--directory DIR] [--no-shrink]\n"
           "       oracle --case N [--length N] [--sites N] [--keep N,N-N,...] [--faults LINK:KIND:FRAME,...]\n"
+          "       oracle --algebra | --self-test [--seed N]\n"
           "Runs random programs on clusters in virtual time and judges what was seen. A failing case is made smaller\n"
           "and written to DIR/failure-*.pcap, with the arguments that run it again in DIR/failure-*.args.\n"
           "  --operations N  stop after so many (1000000)\n"
           "  --length N      operations of one case (1500)\n"
-          "  --algebra       try the claims of the algebra table instead\n",
+          "  --algebra       try the claims of the algebra table instead\n"
+          "  --self-test     try the judge of histories instead\n",
           to);
 }
 
@@ -80,12 +84,19 @@ static bool parse_faults(struct options *options, const char *text)
 static bool parse(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"seed", required_argument, NULL, 's'},   {"operations", required_argument, NULL, 'o'},
-        {"length", required_argument, NULL, 'l'}, {"directory", required_argument, NULL, 'd'},
-        {"case", required_argument, NULL, 'c'},   {"sites", required_argument, NULL, 'n'},
-        {"keep", required_argument, NULL, 'k'},   {"faults", required_argument, NULL, 'f'},
-        {"algebra", no_argument, NULL, 'a'},      {"help", no_argument, NULL, 'h'},
-        {"no-shrink", no_argument, NULL, 'x'},    {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},
+        {"operations", required_argument, NULL, 'o'},
+        {"length", required_argument, NULL, 'l'},
+        {"directory", required_argument, NULL, 'd'},
+        {"case", required_argument, NULL, 'c'},
+        {"sites", required_argument, NULL, 'n'},
+        {"keep", required_argument, NULL, 'k'},
+        {"faults", required_argument, NULL, 'f'},
+        {"algebra", no_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},
+        {"no-shrink", no_argument, NULL, 'x'},
+        {"self-test", no_argument, NULL, 't'},
+        {NULL, 0, NULL, 0},
     };
     const char *keep = NULL;
     int option;
@@ -124,6 +135,9 @@ static bool parse(int argc, char **argv, struct options *options)
             break;
         case 'x':
             options->no_shrink = true;
+            break;
+        case 't':
+            options->self_test = true;
             break;
         case 'h':
             usage(stdout);
@@ -311,6 +325,9 @@ int main(int argc, char **argv)
     if (options.algebra) {
         status = !algebra_run(options.seed);
         printf("1..2\n");
+    } else if (options.self_test) {
+        status = !selftest_run(options.seed);
+        printf("1..1\n");
     } else if (options.has_one) {
         status = run_one(&options);
     } else {

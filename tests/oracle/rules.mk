@@ -18,7 +18,7 @@ $(ORACLE): $(ORACLE_OBJECTS) $(O)/tests/unit/reference.o $(O)/tests/lib/libndtes
 $(O)/tests/oracle/%.t: tests/oracle/%.sh $(ORACLE)
 	$(Q)install -m 755 $< $@
 
-CHECKS += $(O)/tests/oracle/quick.t $(O)/tests/oracle/algebra.t
+CHECKS += $(O)/tests/oracle/quick.t $(O)/tests/oracle/algebra.t $(O)/tests/oracle/self-test.t
 SLOW_TESTS += $(O)/tests/oracle/slice.t $(O)/tests/oracle/mutants.t
 
 .PHONY: oracle

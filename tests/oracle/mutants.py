@@ -58,8 +58,8 @@ MUTANTS = [
      "} else if (peer->ordered == NDFW_NONE ||\n"
      "               fw->operations[peer->ordered].descriptor.opcode != operation->descriptor.opcode) {"),
     ("a fence that one request passes", "queue.c",
-     "if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding != 0) {",
-     "if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding > 1) {"),
+     "((descriptor->flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0)",
+     "((descriptor->flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding <= 1)"),
     # immediates and messages
     ("an immediate that waits for all but one packet", "requester.c",
      "flight.length == left && operation->flights != 0) {", "flight.length == left && operation->flights > 1) {"),
@@ -68,9 +68,9 @@ MUTANTS = [
     ("a message stored one byte short", "queue.c", "ndfw_buffer_spans(fw, &buffer, 0, packet->length,",
      "ndfw_buffer_spans(fw, &buffer, 0, packet->length - 1,"),
     # data
-    ("a repetition that begins where the first packet began", "requester.c",
-     "*status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,",
-     "*status = ndfw_buffer_spans(fw, &operation->buffer, flight->tries != 0 ? 0 : flight->offset, flight->length,"),
+    ("a repetition that begins where the first packet began", "merge.c",
+     "return ndfw_buffer_spans(fw, &operation->buffer, flight->offset, flight->length,",
+     "return ndfw_buffer_spans(fw, &operation->buffer, flight->tries != 0 ? 0 : flight->offset, flight->length,"),
     ("a compare-and-swap that answers with what it leaves", "responder.c",
      "ndfw_element_store(memory, packet->length, operand(packet, 1));",
      "ndfw_element_store(memory, packet->length, operand(packet, 1)); *value = operand(packet, 1);"),

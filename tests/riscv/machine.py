@@ -15,7 +15,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(TOP, os.environ.get("O", "build"), "tests", "riscv")
 QEMU = "qemu-system-riscv64"
 TOOLS = "riscv64-unknown-elf-"
-SILENCE_SECONDS = 300
+SILENCE_SECONDS = 600
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 

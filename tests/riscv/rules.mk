@@ -54,6 +54,10 @@ $(RISCV_DIR)/tests/%.o: tests/%.S | $(RISCV_DIR)/tools
 $(RISCV_DIR)/firmware.o: $(RISCV_FW_OBJECTS)
 	$(Q)$(RISCV_CC) $(RISCV_MACHINE) -nostdlib -r $^ -o $@
 
+# A library: what no program needs of it is not linked, whatever it would need in turn.
+$(RISCV_DIR)/helpers.a: $(RISCV_HELPER_OBJECTS)
+	$(Q)rm -f $@ && $(RISCV_PREFIX)ar rcs $@ $^
+
 define RISCV_PROGRAM
 $(RISCV_DIR)/programs/$(1).o: $(patsubst %.c,$(RISCV_DIR)/%.o,$(or $(RISCV_PARTS_$(1)),$(if $(filter vt_%,$(1)),$(1:vt_%=tests/vt/test_%.c),tests/unit/$(1).c)))
 	$$(Q)mkdir -p $$(@D) && $(RISCV_CC) $(RISCV_MACHINE) -nostdlib -r $$^ -o $$@
@@ -77,14 +81,14 @@ $(RISCV_DIR)/files.o: $(RISCV_DIR)/files.S | $(RISCV_DIR)/tools
 $(RISCV_IMAGE): $(RISCV_DIR)/programs.o $(RISCV_PROGRAM_OBJECTS)
 $(RISCV_FAULTS_IMAGE): $(RISCV_DIR)/tests/riscv/faults.o
 $(RISCV_IMAGE) $(RISCV_FAULTS_IMAGE): tests/riscv/link.ld $(RISCV_DIR)/firmware.o $(RISCV_DIR)/files.o $(RISCV_BOARD_OBJECTS) \
-    $(RISCV_HELPER_OBJECTS)
-	$(Q)$(RISCV_CC) $(RISCV_MACHINE) --specs=picolibc.specs -nostartfiles -Wl,--fatal-warnings -T $< $(filter %.o,$^) -lm -o $@
+    $(RISCV_DIR)/helpers.a
+	$(Q)$(RISCV_CC) $(RISCV_MACHINE) --specs=picolibc.specs -nostartfiles -Wl,--fatal-warnings -T $< $(filter %.o,$^) $(filter %.a,$^) -lm -o $@
 
 -include $(wildcard $(RISCV_DIR)/*/*.d $(RISCV_DIR)/*/*/*.d)
 
 .PHONY: check-riscv
 check-riscv: $(RISCV_IMAGE) $(RISCV_FAULTS_IMAGE) $(RISCV_HERE) ## the firmware's tests on a bare RISC-V machine (docs/riscv.md)
-	$(Q)export O='$(O)'; $(PYTHON) tests/riscv/riscv_test.py && $(PYTHON) tests/riscv/faults_test.py
+	$(Q)export O='$(O)' PYTHONDONTWRITEBYTECODE=1; $(PYTHON) tests/riscv/riscv_test.py && $(PYTHON) tests/riscv/faults_test.py
 
 ifeq ($(SAN),)
 SLOW_TESTS += tests/riscv/riscv_test.py tests/riscv/faults_test.py

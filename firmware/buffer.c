@@ -116,7 +116,7 @@ uint32_t ndfw_spans_load(const struct ndfw *fw, const struct ndfw_span *spans, u
         if (with_crc) {
             crc = ndfw_crc32c_copy(fw, crc, to, spans[i].memory, spans[i].bytes);
         } else {
-            ndfw_load(to, spans[i].memory, spans[i].bytes);
+            ndfw_payload_load(fw, to, spans[i].memory, spans[i].bytes);
         }
         to += spans[i].bytes;
     }

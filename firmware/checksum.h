@@ -28,11 +28,23 @@ static inline bool ndfw_is_zero(const uint8_t *bytes, size_t count)
     return all == 0;
 }
 
+/* Link-layer addresses. */
+static inline bool ndfw_is_same_mac(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, 4) == 0 && memcmp(a + 4, b + 4, 2) == 0;
+}
+
 /* Every part but the last has an even number of bytes. Safe for parts of up to 2^32 bytes. */
 static inline uint64_t ndfw_checksum_add(uint64_t sum, const uint8_t *data, size_t bytes)
 {
-    for (; bytes >= 2; data += 2, bytes -= 2) {
-        sum += (uint64_t)data[0] << 8 | data[1];
+    /* 2^16 is 1 in this arithmetic: whether two halves are added one by one or as one word makes no difference. */
+    for (; bytes >= 4; data += 4, bytes -= 4) {
+        sum += (uint64_t)data[0] << 24 | (uint64_t)data[1] << 16 | (uint64_t)data[2] << 8 | data[3];
+    }
+    if (bytes >= 2) {
+        sum += ndfw_get16(data);
+        data += 2;
+        bytes -= 2;
     }
     return bytes == 0 ? sum : sum + ((uint64_t)data[0] << 8);
 }

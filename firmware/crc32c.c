@@ -279,6 +279,39 @@ uint32_t ndfw_crc32c(const struct ndfw *fw, uint32_t crc, const uint8_t *data, s
     return ~crc_raw(fw, ~crc, data, bytes);
 }
 
+#define HEADER_CRC_AT offsetof(struct netdam_wire_header, header_crc)
+NETDAM_STATIC_ASSERT(HEADER_CRC_AT == 28 && sizeof(struct netdam_wire_header) == 32,
+                     "the header's CRC is the second half of its fourth word");
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t crc_header_x86(const uint8_t *header, size_t bytes)
+{
+    uint64_t state = UINT32_MAX, words[4];
+
+    memcpy(words, header, sizeof(words));
+    state = _mm_crc32_u64(state, words[0]);
+    state = _mm_crc32_u64(state, words[1]);
+    state = _mm_crc32_u64(state, words[2]);
+    state = _mm_crc32_u64(state, words[3] & UINT32_MAX);
+    return ~crc_x86((uint32_t)state, header + sizeof(words), bytes - sizeof(words));
+}
+#endif
+
+uint32_t ndfw_crc32c_header(const struct ndfw *fw, const uint8_t *header, size_t bytes)
+{
+    static const uint8_t zero[sizeof(netdam_be32)] = {0};
+    uint32_t crc;
+
+#if defined(__x86_64__)
+    if (has(fw, NETDAM_FW_CPU_SSE42)) {
+        return crc_header_x86(header, bytes);
+    }
+#endif
+    crc = ndfw_crc32c(fw, 0, header, HEADER_CRC_AT);
+    crc = ndfw_crc32c(fw, crc, zero, sizeof(zero));
+    return ndfw_crc32c(fw, crc, header + HEADER_CRC_AT + sizeof(zero), bytes - HEADER_CRC_AT - sizeof(zero));
+}
+
 uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes)
 {
     size_t head = (size_t)(-(uintptr_t)from & 7);

@@ -27,16 +27,6 @@ uint32_t ndfw_node_bytes(unsigned node_form)
     }
 }
 
-static uint32_t header_crc(const struct ndfw *fw, const uint8_t *header, size_t bytes)
-{
-    static const uint8_t zero[sizeof(netdam_be32)] = {0};
-    const size_t at = offsetof(struct netdam_wire_header, header_crc);
-    uint32_t crc = ndfw_crc32c(fw, 0, header, at);
-
-    crc = ndfw_crc32c(fw, crc, zero, sizeof(zero));
-    return ndfw_crc32c(fw, crc, header + at + sizeof(zero), bytes - at - sizeof(zero));
-}
-
 static enum ndfw_decoded drop(enum netdam_counter *counter, enum netdam_counter why)
 {
     *counter = why;
@@ -96,7 +86,7 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     if (header_length < sizeof(header) || header_length > bytes) {
         return drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
-    if (header_crc(fw, datagram, header_length) != netdam_be32_get(header.header_crc)) {
+    if (ndfw_crc32c_header(fw, datagram, header_length) != netdam_be32_get(header.header_crc)) {
         return drop(counter, NETDAM_COUNTER_RX_HEADER_CRC);
     }
     if (header.kind != NETDAM_KIND_REQUEST && header.kind != NETDAM_KIND_RESPONSE) {
@@ -341,7 +331,12 @@ uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint3
         ip[9] = PROTOCOL_UDP;
         memcpy(ip + 12, fw->config.ipv4, 4);
         memcpy(ip + 16, to->address, 4);
-        ndfw_put16(ip + 10, ndfw_checksum_fold(ndfw_checksum_add(0, ip, NETDAM_IPV4_BYTES)));
+        /* Of what has just been stored, but from where it came: reading it back at another width would have to wait. */
+        ndfw_put16(ip + 10, ndfw_checksum_fold(
+                                ndfw_checksum_add(ndfw_checksum_add(0x4500u + NETDAM_IPV4_BYTES + udp_bytes + 0x4000u +
+                                                                        ((unsigned)TIME_TO_LIVE << 8 | PROTOCOL_UDP),
+                                                                    fw->config.ipv4, 4),
+                                                  to->address, 4)));
     }
     udp = ip + ip_bytes(to);
     ndfw_put16(udp, fw->config.udp_port);
@@ -386,7 +381,7 @@ void ndfw_seal(const struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *d
     netdam_be32 crc;
 
     memcpy(&header, datagram, sizeof(header));
-    crc = netdam_be32_make(header_crc(fw, datagram, netdam_be16_get(header.header_length)));
+    crc = netdam_be32_make(ndfw_crc32c_header(fw, datagram, netdam_be16_get(header.header_length)));
     memcpy(datagram + offsetof(struct netdam_wire_header, header_crc), &crc, sizeof(crc));
     if (to->family == 6) {
         seal_udp(datagram, datagram_bytes);

@@ -344,6 +344,8 @@ struct ndfw_answer {
 /* crc32c.c */
 uint32_t ndfw_crc32c(const struct ndfw *fw, uint32_t crc, const uint8_t *data, size_t bytes);
 void ndfw_crc32c_prepare(struct ndfw *fw);
+/* Of a NetDAM header, its own CRC counting as 0; at least a struct netdam_wire_header. */
+uint32_t ndfw_crc32c_header(const struct ndfw *fw, const uint8_t *header, size_t bytes);
 /* Copies out of on-board memory (8-byte loads where aligned) and goes on with the CRC32C of what is copied. */
 uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes);
 
@@ -351,6 +353,9 @@ uint32_t ndfw_crc32c_copy(const struct ndfw *fw, uint32_t crc, uint8_t *to, cons
 uint8_t *ndfw_memory(struct ndfw *fw, uint64_t offset, uint64_t bytes, enum netdam_fw_access access);
 void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes);
 void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes);
+/* The same between on-board memory and a packet's payload, with whatever the CPU has. */
+void ndfw_payload_store(const struct ndfw *fw, uint8_t *memory, const uint8_t *payload, size_t bytes);
+void ndfw_payload_load(const struct ndfw *fw, uint8_t *payload, const uint8_t *memory, size_t bytes);
 struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key);
 enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes,
                                       uint32_t permission, uint64_t *offset);

@@ -32,15 +32,13 @@ static size_t address_bytes(unsigned family)
     return family == 6 ? 16 : 4;
 }
 
-static const uint8_t *own_address(const struct ndfw *fw, unsigned family)
-{
-    return family == 6 ? fw->config.ipv6 : fw->config.ipv4;
-}
-
 bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint)
 {
-    return endpoint->port == fw->config.udp_port &&
-           memcmp(endpoint->address, own_address(fw, endpoint->family), address_bytes(endpoint->family)) == 0;
+    if (endpoint->port != fw->config.udp_port) {
+        return false;
+    }
+    return endpoint->family == 6 ? memcmp(endpoint->address, fw->config.ipv6, 16) == 0
+                                 : memcmp(endpoint->address, fw->config.ipv4, 4) == 0;
 }
 
 static struct ndfw_neighbour *find_neighbour(const struct ndfw *fw, unsigned family, const uint8_t *address)

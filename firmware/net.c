@@ -17,11 +17,12 @@ void ndfw_dropped(struct ndfw *fw, enum netdam_counter counter, size_t bytes)
     ndfw_trace(fw, NETDAM_FW_TRACE_RX_ERR_DROP, counter, bytes, 0);
 }
 
-/* `udp` has `bytes` bytes up to the end that IP names; `pseudo` is the sum of the pseudo-header. */
-static void receive_udp(struct ndfw *fw, const struct ndfw_endpoint *from, const uint8_t *udp, size_t bytes,
-                        uint64_t pseudo)
+/*
+ * `udp` has `bytes` bytes up to the end that IP names; `pseudo` is the sum of the pseudo-header. Of the packet, address
+ * and link-layer address of the sender are filled in.
+ */
+static void receive_udp(struct ndfw *fw, struct ndfw_packet *packet, const uint8_t *udp, size_t bytes, uint64_t pseudo)
 {
-    struct ndfw_packet packet;
     enum netdam_counter counter;
 
     if (bytes < NETDAM_UDP_BYTES || ndfw_get16(udp + 2) != fw->config.udp_port) {
@@ -32,27 +33,27 @@ static void receive_udp(struct ndfw *fw, const struct ndfw_endpoint *from, const
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
         return;
     }
-    if (ndfw_get16(udp + 6) == 0 ? from->family == 6 : ndfw_checksum_fold(ndfw_checksum_add(pseudo, udp, bytes)) != 0) {
+    if (ndfw_get16(udp + 6) == 0 ? packet->from.family == 6
+                                 : ndfw_checksum_fold(ndfw_checksum_add(pseudo, udp, bytes)) != 0) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
         return;
     }
-    packet.from = *from;
-    packet.from.port = (uint16_t)ndfw_get16(udp);
-    switch (ndfw_decode(fw, udp + NETDAM_UDP_BYTES, bytes - NETDAM_UDP_BYTES, &packet, &counter)) {
+    packet->from.port = (uint16_t)ndfw_get16(udp);
+    switch (ndfw_decode(fw, udp + NETDAM_UDP_BYTES, bytes - NETDAM_UDP_BYTES, packet, &counter)) {
     case NDFW_DECODED_DROP:
         ndfw_dropped(fw, counter, bytes);
         break;
     case NDFW_DECODED_REFUSE:
-        ndfw_refuse(fw, &packet, (enum netdam_status)packet.status);
+        ndfw_refuse(fw, packet, (enum netdam_status)packet->status);
         break;
     case NDFW_DECODED_OK:
         fw->work_bytes += bytes;
-        if (packet.kind == NETDAM_KIND_REQUEST) {
-            ndfw_trace(fw, NETDAM_FW_TRACE_RX_REQUEST, packet.opcode, packet.context, packet.number);
-            ndfw_respond(fw, &packet);
+        if (packet->kind == NETDAM_KIND_REQUEST) {
+            ndfw_trace(fw, NETDAM_FW_TRACE_RX_REQUEST, packet->opcode, packet->context, packet->number);
+            ndfw_respond(fw, packet);
         } else {
-            ndfw_trace(fw, NETDAM_FW_TRACE_RX_RESPONSE, packet.status, packet.context, packet.number);
-            ndfw_peer_receive(fw, &packet);
+            ndfw_trace(fw, NETDAM_FW_TRACE_RX_RESPONSE, packet->status, packet->context, packet->number);
+            ndfw_peer_receive(fw, packet);
         }
         break;
     }
@@ -61,7 +62,7 @@ static void receive_udp(struct ndfw *fw, const struct ndfw_endpoint *from, const
 static void receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
-    struct ndfw_endpoint from = {.family = 4};
+    struct ndfw_packet packet;
     size_t header, length;
 
     if (bytes < NETDAM_IPV4_BYTES || ip[0] >> 4 != 4) {
@@ -87,9 +88,10 @@ static void receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
     if (ip[9] == PROTOCOL_ICMP) {
         ndfw_ping_receive(fw, frame, length);
     } else if (ip[9] == PROTOCOL_UDP) {
-        memcpy(from.mac, frame + 6, 6);
-        memcpy(from.address, ip + 12, 4);
-        receive_udp(fw, &from, ip + header, length - header,
+        packet.from = (struct ndfw_endpoint){.family = 4};
+        memcpy(packet.from.mac, frame + 6, 6);
+        memcpy(packet.from.address, ip + 12, 4);
+        receive_udp(fw, &packet, ip + header, length - header,
                     ndfw_checksum_add(PROTOCOL_UDP + length - header, ip + 12, 8));
     } else {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
@@ -99,7 +101,7 @@ static void receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 static void receive_ipv6(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
-    struct ndfw_endpoint from = {.family = 6};
+    struct ndfw_packet packet;
     size_t length;
 
     if (bytes < NETDAM_IPV6_BYTES || ip[0] >> 4 != 6 || ndfw_get16(ip + 4) > bytes - NETDAM_IPV6_BYTES) {
@@ -116,9 +118,10 @@ static void receive_ipv6(struct ndfw *fw, const uint8_t *frame, size_t bytes)
         ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
         return;
     }
-    memcpy(from.mac, frame + 6, 6);
-    memcpy(from.address, ip + 8, 16);
-    receive_udp(fw, &from, ip + NETDAM_IPV6_BYTES, length, ndfw_checksum_add(PROTOCOL_UDP + length, ip + 8, 32));
+    packet.from = (struct ndfw_endpoint){.family = 6};
+    memcpy(packet.from.mac, frame + 6, 6);
+    memcpy(packet.from.address, ip + 8, 16);
+    receive_udp(fw, &packet, ip + NETDAM_IPV6_BYTES, length, ndfw_checksum_add(PROTOCOL_UDP + length, ip + 8, 32));
 }
 
 void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes)
@@ -131,7 +134,7 @@ void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes)
         return;
     }
     length = bytes - NETDAM_ETHERNET_BYTES;
-    if ((frame[0] & 1) == 0 && memcmp(frame, fw->config.mac, 6) != 0) {
+    if ((frame[0] & 1) == 0 && !ndfw_is_same_mac(frame, fw->config.mac)) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
         return;
     }

@@ -34,7 +34,7 @@ void ndfw_put_payload(const struct ndfw *fw, const struct ndfw_packet *packet, u
     } else if (has_crc) {
         crc = ndfw_crc32c_copy(fw, 0, to, memory, bytes);
     } else {
-        ndfw_load(to, memory, bytes);
+        ndfw_payload_load(fw, to, memory, bytes);
     }
     if (has_crc) {
         netdam_be32 be = netdam_be32_make(crc);
@@ -186,7 +186,7 @@ enum netdam_status ndfw_execute(struct ndfw *fw, const struct ndfw_packet *packe
         if ((packet->flags & NETDAM_FLAG_IMMEDIATE) != 0) {
             return execute_write_immediate(fw, packet, memory);
         }
-        ndfw_store(memory, packet->payload, packet->length);
+        ndfw_payload_store(fw, memory, packet->payload, packet->length);
         break;
     case NETDAM_OP_REDUCE:
         ndfw_alu_reduce(fw, memory, packet->payload, packet->length, packet->operation, packet->type);

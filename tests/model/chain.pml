@@ -9,7 +9,8 @@
  *   Hops          each checks its own segment's generation against its lane, then floor, bit, BUSY, refusal, in the
  *                 order of lane.pml.  STALE and refusals go to the requester and name the hop; only the last hop
  *                 acknowledges.  A hop that has executed a STORE or COMPARE passes on without executing; one that has
- *                 read reads again, and drops the packet where it would have to refuse it.
+ *                 read reads again, and drops the packet where it would have to refuse it.  Behind the last STORE no
+ *                 lane is needed.
  *   Payload       the value that the LOAD at hop TRACK saw (0 before), of V values; others write the cells that are
  *                 read or compared at any time.
  *   Tours         NR chains that only read and come home as the response: no lane, no bits, the epochs of their
@@ -19,8 +20,8 @@
  *   Generations   one for each node: forgotten, given up, reset as in lane.pml; at most BUDGET changes in all.
  *
  * The network, the sending at once of whatever changes nothing at its sender, and the posting are those of lane.pml; a
- * packet on its way from hop to hop is in the set like any other, so each hop may see any copy at any time.  What nobody
- * can act upon any more is taken out of the set (prune, prune_tours) unless KEEP_ALL is set.
+ * packet on its way from hop to hop is in the set like any other, so each hop may see any copy at any time.  What
+ * nobody can act upon any more is taken out of the set (prune, prune_tours) unless KEEP_ALL is set.
  *
  * Bounds (knobs, set by check-model.sh): H, N0, N1, window W = 2, G generations for each node, BUDGET, V, NR.
  * Timeouts, key changes, BUSY, writes by others: unbounded.
@@ -86,6 +87,14 @@
 #define OP(h) ((h) == 0 -> OP0 : ((h) == 1 -> OP1 : OP2))
 #define READ_BEFORE(h) ((h) > TRACK && OP(TRACK) == LOAD)
 
+/* The chain stores at this hop or behind it. */
+#define STORES_FROM(h) (OP(h) == STORE || ((h) < 1 && OP1 == STORE) || (H == 3 && (h) < 2 && OP2 == STORE))
+#ifdef BROKEN_READ_NO_LANE
+#define NEEDS_LANE(h) (STORES_FROM(h) && OP(h) != LOAD) /* what is only read needs no lane, whatever is stored later */
+#else
+#define NEEDS_LANE(h) STORES_FROM(h)
+#endif
+
 #ifdef BROKEN_SAME_NODE
 #define NODE(h) ((h) == 2 -> 0 : (h))   /* the last hop is the first node again */
 #else
@@ -147,6 +156,7 @@ c_decl {
         "stale-new-epoch", "busy", "forgotten", "given-up", "node-reset", "confirm-created-lane",
         "confirm-acknowledged", "executed-after-timeout", "tour-home", "tour-refused", "tour-by-lane", "tour-stale",
         "tour-late-dropped", "calm-done", "unequal", "first-contact",
+        "without-lane",
     };
     static void reach(int i)
     {
@@ -207,8 +217,8 @@ byte pend, pendg, pende, pendh; /* its answer: kind, generation, echo, hop */
 
 
 /*
- * Scratch, only within a step.  The first three are chosen before a d_step, which must not change them: the search would
- * not take that back.
+ * Scratch, only within a step.  The first three are chosen before a d_step, which must not change them: the search
+ * would not take that back.
  */
 hidden byte at, m, busy;
 hidden byte fl, d, i, j, n, f, g, h, v, k, vec, fresh;
@@ -346,7 +356,7 @@ inline complete_ok(c, n)
 {
     h = FIRST_HOP(n);
     do
-    :: h < H -> CHECK(inv2_exactly_once, (done[L(c, h)] & BIT(n)) != 0); h++
+    :: h < H -> CHECK(inv2_exactly_once, !NEEDS_LANE(h) || (done[L(c, h)] & BIT(n)) != 0); h++
     :: else -> break
     od;
     h = 0;
@@ -360,7 +370,10 @@ inline complete_refused(c, n, hop)
     CHECK(inv3_refused_not_applied, OP(hop) == LOAD || (done[L(c, hop)] & BIT(n)) == 0);
     h = FIRST_HOP(n);
     do
-    :: h < H -> CHECK(claim_refusal_stops_the_chain, OP(h) == LOAD || ((done[L(c, h)] & BIT(n)) != 0) == (h < hop)); h++
+    :: h < H ->
+        CHECK(claim_refusal_stops_the_chain,
+              OP(h) == LOAD || !NEEDS_LANE(h) || ((done[L(c, h)] & BIT(n)) != 0) == (h < hop));
+        h++
     :: else -> break
     od;
     h = 0;
@@ -377,7 +390,7 @@ inline complete_refused(c, n, hop)
 #elif defined(BROKEN_STALE_FIRST_HOP)
 #define STALE_HITS(n, k) ((k) == FIRST_HOP(n))  /* only the first hop's epoch is taken to heart */
 #else
-#define STALE_HITS(n, k) VISITS(n, k)
+#define STALE_HITS(n, k) (VISITS(n, k) && STORES_FROM(k))
 #endif
 
 /* The requester has taken a STALE from node q that names generation gen. */

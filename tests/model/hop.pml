@@ -30,8 +30,8 @@ inline prune(c, q)
     do
     :: j < 3 * VECTORS ->
         if
-        :: GEN(j % VECTORS, q) < rgen[L(c, q)] ||
-           (GEN(j % VECTORS, q) == lg[L(c, q)] && (j / VECTORS > 0 -> 1 : 0) < lf[L(c, q)]) ->
+        :: NEEDS_LANE(q) && (GEN(j % VECTORS, q) < rgen[L(c, q)] ||
+           (GEN(j % VECTORS, q) == lg[L(c, q)] && (j / VECTORS > 0 -> 1 : 0) < lf[L(c, q)])) ->
             pk[AT(c, q, 0)] = pk[AT(c, q, 0)] & ~BIT(j);
 #if V > 1
             pk[AT(c, q, 1)] = pk[AT(c, q, 1)] & ~BIT(j)
@@ -197,12 +197,6 @@ inline carry(hop, value)
 }
 #define UNEQUAL(hop, value) (OP(hop) == COMPARE && cell[NODE(hop)] != (value))
 
-#ifdef BROKEN_READ_NO_LANE
-#define NEEDS_LANE(hop) (OP(hop) != LOAD)       /* what is only read needs no lane, whatever is stored later */
-#else
-#define NEEDS_LANE(hop) true
-#endif
-
 /* Once more at a hop that has executed it. */
 inline again(c, hop, value)
 {
@@ -252,13 +246,20 @@ inline anew(c, hop, value)
     fi
 }
 
+/* Behind the last store nothing has to be remembered: the epoch is enough, as for a READ. */
 inline without_lane(c, hop, value)
 {
     if
-    :: key[NODE(hop)] ->
-        done[L(c, hop)] = done[L(c, hop)] | BIT(n);     /* a read */
-        carry(hop, value); pass_on(c, hop)
-    :: else -> answer_refused(c, hop)
+    :: !SAMEEP(NODE(hop), g, cur[NODE(hop)]) &&
+       (lg[L(c, NODE(hop))] == 0 || !SAMEEP(NODE(hop), g, lg[L(c, NODE(hop))])) ->
+        repg = (lg[L(c, NODE(hop))] -> lg[L(c, NODE(hop))] : cur[NODE(hop)]);
+        answer_stale(c, NODE(hop), repg, g)
+    :: else ->
+        CHECK(inv9_sent_before_reset, g >= resetgen[NODE(hop)]);
+        if
+        :: key[NODE(hop)] && !UNEQUAL(hop, value) -> carry(hop, value); pass_on(c, hop); REACH(29)
+        :: else -> answer_refused(c, hop)
+        fi
     fi
 }
 
@@ -268,30 +269,30 @@ inline handle(c, hop, value)
     rep = NONE;
     g = GEN(vec, hop);
     if
-    :: lg[L(c, NODE(hop))] == 0 && g != cur[NODE(hop)] -> answer_stale(c, NODE(hop), cur[NODE(hop)], g)
-    :: lg[L(c, NODE(hop))] != 0 && g != lg[L(c, NODE(hop))] -> answer_stale(c, NODE(hop), lg[L(c, NODE(hop))], g)
-    :: lg[L(c, NODE(hop))] == 0 && g == cur[NODE(hop)] && busy -> rep = A_OTHER; REACH(14)
+    :: !NEEDS_LANE(hop) -> without_lane(c, hop, value)
+    :: NEEDS_LANE(hop) && lg[L(c, NODE(hop))] == 0 && g != cur[NODE(hop)] ->
+        answer_stale(c, NODE(hop), cur[NODE(hop)], g)
+    :: NEEDS_LANE(hop) && lg[L(c, NODE(hop))] != 0 && g != lg[L(c, NODE(hop))] ->
+        answer_stale(c, NODE(hop), lg[L(c, NODE(hop))], g)
+    :: NEEDS_LANE(hop) && lg[L(c, NODE(hop))] == 0 && g == cur[NODE(hop)] && busy ->
+        rep = A_OTHER; REACH(14)
     :: else ->
         if
-        :: !NEEDS_LANE(hop) -> without_lane(c, hop, value)
-        :: else ->
+        :: lg[L(c, NODE(hop))] == 0 -> lg[L(c, NODE(hop))] = g; lf[L(c, NODE(hop))] = f
+        :: else
+        fi;
+        advance(c, NODE(hop));
+        d = (n >= lf[L(c, NODE(hop))] -> n - lf[L(c, NODE(hop))] : BELOW);
+        if
+        :: d == BELOW -> REACH(9)
+        :: d != BELOW && (lb[L(c, NODE(hop))] & BIT(d)) ->
             if
-            :: lg[L(c, NODE(hop))] == 0 -> lg[L(c, NODE(hop))] = g; lf[L(c, NODE(hop))] = f
-            :: else
-            fi;
-            advance(c, NODE(hop));
-            d = (n >= lf[L(c, NODE(hop))] -> n - lf[L(c, NODE(hop))] : BELOW);
-            if
-            :: d == BELOW -> REACH(9)
-            :: d != BELOW && (lb[L(c, NODE(hop))] & BIT(d)) ->
-                if
-                :: lr[L(c, NODE(hop))] & BIT(d) -> answer_refused(c, hop); REACH(8)
-                :: else -> again(c, hop, value)
-                fi
-            :: else -> anew(c, hop, value)
-            fi;
-            prune(c, NODE(hop))
-        fi
+            :: lr[L(c, NODE(hop))] & BIT(d) -> answer_refused(c, hop); REACH(8)
+            :: else -> again(c, hop, value)
+            fi
+        :: else -> anew(c, hop, value)
+        fi;
+        prune(c, NODE(hop))
     fi
 }
 

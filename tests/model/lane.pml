@@ -13,8 +13,8 @@
  *   STALE         with echo; for a known lane it names the lane's generation, else the node's; it concerns the whole
  *                 lane: same epoch, same numbers again; another epoch, whatever was ever sent completes as UNKNOWN.
  *   First contact is a CONFIRM without generation.  A CONFIRM that may execute creates the lane as a request would.
- *   READ          no lane state; carries the generation; served when its epoch is the node's, or when it carries
- *                 the generation of its own known lane (NR reads, with VALUES).
+ *   READ          no lane state; carries the generation; served when its epoch is the node's, or that of its own
+ *                 context's lane if the node knows it (NR reads, with VALUES).
  *
  * The network is the set of all messages ever sent.  Any of them may be delivered at any time, any number of times,
  * or never, so loss, doubling, reordering and arbitrarily late copies need no events of their own, and sending the
@@ -26,6 +26,8 @@
  *
  * Bounds (knobs, set by check-model.sh): N0 and N1 modifications in the two contexts, window W = 2, G generations
  * (so G - 1 resets, forgettings and givings-up together), NR reads.  Timeouts, key changes, BUSY: unbounded.
+ *
+ * With TRACE the model is not searched but run at random, and tells everything that the node does: see trace.pml.
  *
  * Invariants 2, 3, 5, 6, 7 and 9 are the assertions inv*; the claim_* ones are described where they stand.  The
  * memory cell changes only where a request executes, so an operation is linearizable when it executes exactly once
@@ -109,6 +111,9 @@
 #define WRAP(x) (x)
 #endif
 
+#ifdef TRACE
+#define REACH(i) skip;
+#else
 /* Not part of the state: what the search has met, printed once each, so that a run which proves nothing shows. */
 c_decl {
     static unsigned long reach_seen;
@@ -127,6 +132,7 @@ c_decl {
     }
 }
 #define REACH(i) c_code { reach(i); };
+#endif
 
 /* Requesters. */
 byte st[NC * NM];       /* status of each modification */
@@ -182,7 +188,7 @@ byte pendg, pende;
 
 /* Scratch, only within a step. */
 hidden byte fl, d, i, one, fresh;
-hidden byte rep, repg, repe;            /* the answer just given */
+hidden byte rep, repg, repe, again;     /* the answer just given; whether it had been given before */
 hidden byte inv1_one_completion, inv2_exactly_once, inv3_refused_not_applied, inv3_fence, inv5_copy_after_completion;
 hidden byte inv6_own_buffer, inv7_value, inv9_sent_before_reset, claim_unknown_only_if_lane_lost, claim_progress;
 hidden byte claim_generation_rises, claim_known_stale_is_late;
@@ -318,19 +324,18 @@ inline accept_stale(c, g)
     refresh(c)
 }
 
+#include "trace.pml"
 #include "node.pml"
 
 /* ---- steps, one macro for each kind of message ---- */
 
-/* A counterexample replayed with spin -t tells itself by the printf; the search ignores them. */
 #define MOD(c, n, f, g) \
-    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 0); \
-                printf("node gets context %d number %d, floor %d, generation %d\n", c, n, f, g) } \
-    :: d_step { (mods[c] & MODBIT(n, f, g)) -> handle_mod(c, n, f, g, 1); \
-                printf("busy node gets context %d number %d, floor %d, generation %d\n", c, n, f, g) }
+    :: d_step { (mods[c] & MODBIT(n, f, g)) && MAY_ARRIVE(c, g) -> \
+                handle_mod(c, n, f, g, 0); TELL_MOD(c, n, f, g, 0) } \
+    :: d_step { (mods[c] & MODBIT(n, f, g)) && MAY_ARRIVE(c, g) && MAY_BE_BUSY(c) -> \
+                handle_mod(c, n, f, g, 1); TELL_MOD(c, n, f, g, 1) }
 #define CONF(c, f, g) \
-    :: d_step { (confs[c] & CONFBIT(f, g)) -> handle_confirm(c, f, g); \
-                printf("node gets context %d CONFIRM, floor %d, generation %d\n", c, f, g) }
+    :: d_step { (confs[c] & CONFBIT(f, g)) && MAY_CONFIRM(c, g) -> handle_confirm(c, f, g); TELL_CONFIRM(c, f, g) }
 #ifdef BROKEN_NO_ECHO
 #define ECHOES(c, echo) true            /* whatever it echoes */
 #else
@@ -366,7 +371,7 @@ inline accept_stale(c, g)
 #define PER_NUMBER(c, n) \
     :: d_step { st[I(c, n)] == OUT && !(sent[c] & BIT(n)) && rgen[c] != 0 && STORMY -> \
                 sent[c] = sent[c] | BIT(n); refresh(c); printf("context %d: sends %d first\n", c, n) } \
-    :: d_step { st[I(c, n)] == OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(2) \
+    :: d_step { st[I(c, n)] == OUT && MAY_TIME_OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(2) \
                 printf("context %d: %d TIMEOUT\n", c, n) } \
     BUSY_REFUSES(c, n) \
     :: d_step { st[I(c, n)] == OUT && (oks[L(c)] & BIT(WRAP(n))) -> \
@@ -379,14 +384,14 @@ inline accept_stale(c, g)
 #define REQUESTER_(c, n) NUMBERS_##n(c)
 #define REQUESTER(c, n) REQUESTER_(c, n)
 
+#define CHANGES (cur < G && MAY_LOSE && STORMY)
 #define LANE_LOST(c) \
-    :: d_step { lg[c] && lb[c] == 0 && cur < G && STORMY -> drop_lane(c); next_generation(0); REACH(12) \
-                printf("node forgets lane %d, generation %d\n", c, cur) } \
-    :: d_step { lg[c] && lb[c] != 0 && cur < G && STORMY -> drop_lane(c); next_generation(1); REACH(14) \
-                printf("node gives up lane %d, generation %d\n", c, cur) }
+    :: d_step { lg[c] && lb[c] == 0 && FORGETS_SINGLY(c) && CHANGES -> \
+                drop_lane(c); next_generation(0); REACH(12) TELL_LOST(1, "node forgets lane %d, generation %d\n", c) } \
+    :: d_step { lg[c] && lb[c] != 0 && CHANGES && MAY_GIVE_UP -> \
+                drop_lane(c); next_generation(1); REACH(14) TELL_LOST(2, "node gives up lane %d, generation %d\n", c) }
 
-#define READ_REQ(r, g) :: d_step { (reads & READBIT(r, g)) -> handle_read(r, g); \
-                            printf("node gets READ %d, generation %d\n", r, g) }
+#define READ_REQ(r, g) :: d_step { (reads & READBIT(r, g)) -> handle_read(r, g); TELL_READ(r, g) }
 #define READ_REQS(r) READ_REQ(r, 1) READ_REQ(r, 2) READ_REQ(r, 3)
 #define READ_RESP(r, s) \
     :: d_step { rst[r] == OUT && rresp[s] && TAG(r) == TAG(s) -> \
@@ -432,6 +437,7 @@ active proctype world()
     };
 end:
     do
+    CHOOSE
     REQUESTER(0, N0)
     NETWORK(0, N0, G)
     LANE_LOST(0)
@@ -440,15 +446,15 @@ end:
     NETWORK(1, N1, G)
     LANE_LOST(1)
     /* A batch: both at once, one step of the count. */
-    :: d_step { lg[0] && lb[0] == 0 && lg[1] && lb[1] == 0 && cur < G && STORMY ->
+    :: d_step { lg[0] && lb[0] == 0 && lg[1] && lb[1] == 0 && FORGETS_TOGETHER && CHANGES ->
                 drop_lane(0); drop_lane(1); next_generation(0); REACH(13)
-                printf("node forgets both lanes, generation %d\n", cur) }
+                TELL_LOST(1, "node forgets lane %d, generation %d\n", 2) }
 #endif
     /* The node is reset. */
-    :: d_step { cur < G && STORMY -> drop_lane(0); drop_lane(1); next_generation(1); resetgen = cur; REACH(15)
-                printf("node is reset, generation %d\n", cur) }
+    :: d_step { CHANGES && MAY_RESET -> drop_lane(0); drop_lane(1); next_generation(1); resetgen = cur; REACH(15)
+                TELL_LOST(3, "node is reset and forgets lane %d, generation %d\n", 2) }
 #if KEYS
-    :: d_step { STORMY -> key = 1 - key; printf("key valid: %d\n", key) }
+    :: d_step { MAY_TURN_KEY && STORMY -> key = 1 - key; TELL_KEY }
 #endif
 #if SUCCESSOR
     /* The requester is reset: a new context; what was outstanding is flushed. */
@@ -481,10 +487,10 @@ end:
     READ_RESP(0, 1)
 #endif
     /* Another requester's WRITE executes. */
-    :: d_step { other < 7 && STORMY -> cell = other; other++; note_cell();
-                printf("somebody else writes %d\n", cell) }
+    :: d_step { other < 7 && STORMY -> cell = other; other++; note_cell(); TELL_WRITTEN }
     /* Another requester's lane is given up: a new epoch, and this lane is kept. */
-    :: d_step { cur < G && STORMY -> next_generation(1); printf("another lane is given up, generation %d\n", cur) }
+    :: d_step { CHANGES && MAY_RESET -> next_generation(1);
+                TELL_LOST(4, "node gives up another lane than %d, generation %d\n", 2) }
 #endif
 #if CALM
     /*
@@ -517,5 +523,6 @@ end:
         fi;
         pend = NONE; pendg = 0; pende = 0 }
 #endif
+    CHOSEN
     od
 }

@@ -151,6 +151,7 @@ inline execute(c, n, g)
 
 inline drop_lane(c)
 {
+    WINDOW_GONE(c)
     lg[c] = 0;
     lf[c] = 0;
     lb[c] = 0;
@@ -175,6 +176,7 @@ inline drop_lane(c)
 inline handle_mod(c, n, f, g, busy)
 {
     rep = NONE;
+    again = 0;
     if
     :: lg[L(c)] == 0 && (g) != cur -> answer_stale(c, cur, g)
     :: lg[L(c)] != 0 && !LANE_TAKES(c, g) -> answer_stale(c, KNOWN_GEN(c), g)
@@ -197,12 +199,14 @@ inline handle_mod(c, n, f, g, busy)
 #ifndef BROKEN_NO_BITMAP
         :: d != BELOW && (lb[L(c)] & BIT(d)) ->
             REACH(5)
+            again = 1;
             if
             :: lr[L(c)] & BIT(d) -> answer_refused(c, n)
             :: else -> answer_ok(c, n)
             fi
 #endif
         :: else ->
+            WINDOW_TAKEN(c, busy)
             if
             :: busy -> answer_busy(c, n)
             :: !(busy) && !key ->
@@ -248,6 +252,7 @@ inline handle_confirm(c, f, g)
         fi;
         advance(c, f);
 #endif
+        WINDOW_LEFT(c)
         REACH(17)
         rep = A_OTHER
     fi;
@@ -271,7 +276,7 @@ inline next_generation(epoch)
 #define READ_BY_LANE(g) false
 #define READ_STALE_GEN cur
 #else
-#define READ_BY_LANE(g) (lg[0] == (g))
+#define READ_BY_LANE(g) (lg[0] != 0 && SAMEEP(g, lg[0]))
 #define READ_STALE_GEN (lg[0] -> lg[0] : cur)
 #endif
 inline handle_read(r, g)

@@ -14,7 +14,7 @@
 #define TOUR_BY_LANE(q) false
 #define TOUR_STALE(q) cur[q]
 #else
-#define TOUR_BY_LANE(q) (lg[L(0, q)] == g)
+#define TOUR_BY_LANE(q) (lg[L(0, q)] != 0 && SAMEEP(q, g, lg[L(0, q)]))
 #define TOUR_STALE(q) (lg[L(0, q)] -> lg[L(0, q)] : cur[q])
 #endif
 
@@ -51,7 +51,8 @@ inline handle_tour(hop, value)
 }
 
 /* Neither served nor answered with a STALE that the requester would look at, now or later. */
-#define DEAD_AT(q, gen) (gen < rgen[L(0, q)] && !SAMEEP(q, gen, cur[q]) && lg[L(0, q)] != gen)
+#define DEAD_AT(q, gen) \
+    (gen < rgen[L(0, q)] && !SAMEEP(q, gen, cur[q]) && (lg[L(0, q)] == 0 || !SAMEEP(q, gen, lg[L(0, q)])))
 
 /*
  * Copies of a tour that has ended are taken out of the network: they change nothing, their responses match nothing, and

@@ -305,7 +305,8 @@ static enum netdam_admin_status opcode_query(const uint64_t *args, uint64_t *res
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     status = ndfw_check_instruction(&packet);
-    results[0] = status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH;
+    results[0] = status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH ||
+                 ndfw_device_executes(packet.opcode, packet.operation, packet.type);
     results[1] = (uint64_t)netdam_algebra(packet.opcode, packet.operation, packet.type);
     return NETDAM_ADMIN_STATUS_OK;
 }

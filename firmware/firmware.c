@@ -49,6 +49,8 @@ static void fill_defaults(struct netdam_fw_config *config)
     DEFAULT(neighbours, 64);
     DEFAULT(operations, 1024);
     DEFAULT(chains, 64);
+    DEFAULT(collectives, 8);
+    DEFAULT(collective_wait_ns, 60000 * MS);
     DEFAULT(lanes, 4096);
     DEFAULT(lane_windows, 256);
     DEFAULT(window, 256);
@@ -100,6 +102,8 @@ static const char *check_config(const struct netdam_fw_config *config)
     CHECK(config->neighbours <= 1u << 16, "neighbours");
     CHECK(config->operations <= 1u << 20, "operations");
     CHECK(config->chains <= 1u << 16, "chains");
+    CHECK(config->collectives <= 1u << 16, "collectives");
+    CHECK(config->collective_wait_ns <= UINT64_C(1) << 48, "collective_wait_ns");
     CHECK(networks_are_possible(config), "forward");
     CHECK(config->lanes <= 1u << 24, "lanes");
     CHECK(config->lane_windows < 1u << 16, "lane_windows");
@@ -148,6 +152,7 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     flights = take(arena, ((size_t)config->peers + 1) * 2 * config->window * sizeof(flights[0]));
     fw->operations = take(arena, config->operations * sizeof(fw->operations[0]));
     fw->tours = take(arena, config->chains * sizeof(fw->tours[0]));
+    fw->collectives = take(arena, config->collectives * sizeof(fw->collectives[0]));
     fw->neighbours = take(arena, config->neighbours * sizeof(fw->neighbours[0]));
     fw->lane_mask = ndfw_map_slots(config->lanes) - 1;
     fw->lanes = take(arena, ((size_t)fw->lane_mask + 1) * sizeof(fw->lanes[0]));
@@ -202,6 +207,9 @@ static void op_start(void *state, const struct netdam_fw_config *config, const s
     for (uint32_t i = 0; i < fw->config.operations; i++) {
         fw->operations[i].in_use = false;
         fw->operations[i].next = i + 1 < fw->config.operations ? i + 1 : NDFW_NONE;
+    }
+    for (uint32_t i = 0; i < fw->config.collectives; i++) {
+        fw->collectives[i].operation = NDFW_NONE;
     }
     ndfw_map_clear(&fw->region_by_key);
     ndfw_map_clear(&fw->peer_by_context);
@@ -325,7 +333,7 @@ static uint64_t next_deadline(const struct ndfw *fw)
             next = fw->now_ns + STARVED_NS;
         }
     }
-    return next;
+    return ndfw_collectives_next_ns(fw) < next ? ndfw_collectives_next_ns(fw) : next;
 }
 
 static void op_run(void *state, uint64_t now_ns, uint64_t budget_bytes, struct netdam_fw_run_result *result)
@@ -345,9 +353,11 @@ static void op_run(void *state, uint64_t now_ns, uint64_t budget_bytes, struct n
     do {
         drain_loopback(fw);
         more = take_descriptors(fw);
+        more |= ndfw_collectives_run(fw, budget_bytes);
         if (!pump_peers(fw, budget_bytes, &more)) {
             break;
         }
+        more |= fw->collective_due;
         more |= fw->loopback_head != fw->loopback_tail;
     } while (more && fw->work_bytes < budget_bytes);
     ndfw_queue_signal(fw);
@@ -376,7 +386,7 @@ static bool op_prepare_sleep(void *state)
             return false;
         }
     }
-    return fw->loopback_head == fw->loopback_tail;
+    return fw->loopback_head == fw->loopback_tail && !fw->collective_due;
 }
 
 static uint64_t op_register_read(void *state, uint32_t offset, unsigned bytes)

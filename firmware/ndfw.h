@@ -103,6 +103,9 @@ struct ndfw_operation {
     uint32_t queue;
     uint32_t peer;
     uint32_t tour;        /* CHAIN: index, else NDFW_NONE */
+    uint32_t collective;  /* of a collective's descriptor: index, else NDFW_NONE */
+    uint32_t parent;      /* the collective that this one is part of, or NDFW_NONE */
+    uint32_t kind;        /* which part */
     uint32_t next;        /* in the free list, or in one of the peer's lists */
     uint32_t next_offset; /* first byte not yet sent */
     uint32_t done_bytes;
@@ -137,6 +140,43 @@ struct ndfw_tour {
     bool stores;
     bool returns; /* the answer carries the payload */
     bool names_memory;
+};
+
+#define NDFW_SLOTS 8u
+
+/* A part of a collective's block on its tour, or on its way to all others. */
+struct ndfw_slot {
+    uint64_t at;
+    uint32_t bytes;
+    uint8_t state;
+};
+
+/* A collective under way. */
+struct ndfw_collective {
+    struct netdam_member members[NETDAM_MEMBERS_MAX];
+    struct ndfw_slot slots[NDFW_SLOTS];
+    uint64_t next; /* what of the vector is this member's to send: where the next part begins, and the end */
+    uint64_t end;
+    uint64_t probe_ns;
+    uint64_t give_up_ns;
+    uint32_t operation; /* NDFW_NONE: this entry is free */
+    uint32_t queue;
+    uint32_t count;
+    uint32_t rank;
+    uint32_t serial; /* of the own region */
+    uint32_t instance;
+    uint32_t packet_bytes;
+    uint32_t flags;    /* of the descriptor, as its chains have them */
+    uint32_t children; /* operations under way */
+    uint8_t opcode;
+    uint8_t operation_code;
+    uint8_t type;
+    uint8_t state;
+    uint8_t status;
+    uint8_t culprit; /* the member that it failed by */
+    bool told;
+    bool probed;
+    bool worked; /* memory of members may have changed */
 };
 
 enum ndfw_flight_state {
@@ -277,6 +317,9 @@ struct ndfw {
     uint32_t operation_free;
     struct ndfw_tour *tours;
     uint32_t tour_free;
+    struct ndfw_collective *collectives;
+    uint32_t collective_count;
+    bool collective_due; /* one of them has something to do */
     struct ndfw_neighbour *neighbours;
 
     struct ndfw_lane *lanes;
@@ -547,7 +590,21 @@ enum ndfw_sent {
     NDFW_SENT_LOCAL_ERROR, /* the local region has gone: *status */
 };
 
+/* collective.c */
+/* Checks a collective, into the next free entry; there is one, and a free tour. */
+enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation *operation);
+void ndfw_collective_start(struct ndfw *fw, uint32_t operation);
+/* Returns true if there is more to do at once. */
+bool ndfw_collectives_run(struct ndfw *fw, uint64_t budget_end);
+uint64_t ndfw_collectives_next_ns(const struct ndfw *fw);
+void ndfw_collectives_flush(struct ndfw *fw, uint32_t queue);
+/* A part has ended. */
+void ndfw_collective_child(struct ndfw *fw, uint32_t collective, uint32_t kind, enum netdam_status status, uint8_t hop);
+
 /* tour.c: chains, as their requester sees them */
+/* Checks a tour's segments, and fills in what follows from them. On an error, *hop is the segment at fault. */
+enum netdam_status ndfw_tour_prepare(const struct ndfw *fw, struct ndfw_tour *tour, uint32_t flags, uint32_t length,
+                                     uint8_t *hop);
 /* Checks a CHAIN, into the next free tour; there is one. On an error, the operation's hop is the segment at fault. */
 enum netdam_status ndfw_tour_check(struct ndfw *fw, struct ndfw_operation *operation);
 void ndfw_tour_take(struct ndfw *fw, struct ndfw_operation *operation);
@@ -582,6 +639,10 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t queue, bool with_ring);
 void ndfw_operation_list(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index);
 void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status status, uint8_t hop);
 void ndfw_operation_settle(struct ndfw *fw, uint32_t index);
+/* Ends all parts of a collective. */
+void ndfw_operations_end(struct ndfw *fw, uint32_t collective);
+/* True if this firmware executes a descriptor that the device turns into other packets. */
+bool ndfw_device_executes(unsigned opcode, unsigned operation, unsigned type);
 /* A message, or the immediate of a WRITE, for a queue pair's next receive buffer. */
 /* Of a WRITE, the payload goes to `memory`, before the completion tells of it and only if that can be delivered. */
 enum netdam_status ndfw_queue_receive(struct ndfw *fw, uint32_t queue, const struct ndfw_packet *packet,
@@ -615,6 +676,17 @@ uint64_t ndfw_random(struct ndfw *fw);
 static inline struct ndfw_peer *ndfw_chain_context(const struct ndfw *fw)
 {
     return &fw->peers[fw->config.peers];
+}
+
+/* A free entry for a collective, or NDFW_NONE. */
+static inline uint32_t ndfw_collective_free(const struct ndfw *fw)
+{
+    for (uint32_t i = 0; i < fw->config.collectives; i++) {
+        if (fw->collectives[i].operation == NDFW_NONE) {
+            return i;
+        }
+    }
+    return NDFW_NONE;
 }
 
 static inline bool ndfw_is_chain_context(const struct ndfw *fw, const struct ndfw_peer *peer)

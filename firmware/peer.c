@@ -469,7 +469,8 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         } else if (flight->tries >= fw->config.retries) {
             silent |= peer->heard_ns < flight->sent_ns;
             ndfw_count(fw, NETDAM_COUNTER_TIMEOUTS, 1);
-            ndfw_flight_finish(fw, peer, sequence, number, NETDAM_STATUS_TIMEOUT, 0);
+            ndfw_flight_finish(fw, peer, sequence, number, NETDAM_STATUS_TIMEOUT,
+                               ndfw_is_chain_context(fw, peer) ? NETDAM_HOP_NONE : 0);
         } else {
             doubtful |= flight->tries >= DOUBT_TRIES && peer->heard_ns < flight->sent_ns;
             shrink_window(fw, peer, flight->sent_ns);

@@ -172,8 +172,10 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
     if (operation->status != NETDAM_STATUS_OK && (operation->done_bytes != 0 || operation->partial)) {
         flags |= NETDAM_COMPLETION_PARTIAL;
     }
-    complete(fw, operation->queue, &operation->descriptor, (enum netdam_status)operation->status, operation->result,
-             operation->done_bytes, flags, operation->hop);
+    if (operation->parent == NDFW_NONE) {
+        complete(fw, operation->queue, &operation->descriptor, (enum netdam_status)operation->status, operation->result,
+                 operation->done_bytes, flags, operation->hop);
+    }
     if (operation->tour != NDFW_NONE) {
         ndfw_tour_release(fw, operation);
     }
@@ -185,6 +187,10 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
     }
     if (merged != NDFW_NONE) {
         ndfw_operation_settle(fw, merged);
+    }
+    if (operation->parent != NDFW_NONE) {
+        ndfw_collective_child(fw, operation->parent, operation->kind, (enum netdam_status)operation->status,
+                              operation->hop);
     }
 }
 
@@ -211,6 +217,47 @@ void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status sta
     ndfw_operation_settle(fw, index);
 }
 
+void ndfw_operations_end(struct ndfw *fw, uint32_t collective)
+{
+    for (uint32_t p = 0; p <= fw->config.peers; p++) {
+        struct ndfw_peer *peer = &fw->peers[p];
+        struct ndfw_sequence *sequences[2] = {&peer->lane, &peer->laneless};
+
+        for (int s = 0; peer->in_use && s < 2; s++) {
+            uint64_t end = sequences[s]->next;
+
+            for (uint64_t number = sequences[s]->floor; number < end; number++) {
+                struct ndfw_flight *flight = ndfw_flight_at(fw, sequences[s], number);
+
+                if (flight->state != NDFW_FLIGHT_FINISHED && fw->operations[flight->operation].parent == collective) {
+                    ndfw_flight_finish(fw, peer, sequences[s], number, NETDAM_STATUS_FLUSHED, NETDAM_HOP_NONE);
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < fw->config.operations; i++) {
+        if (fw->operations[i].in_use && fw->operations[i].parent == collective) {
+            ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, NETDAM_HOP_NONE);
+        }
+    }
+}
+
+bool ndfw_device_executes(unsigned opcode, unsigned operation, unsigned type)
+{
+    switch (opcode) {
+    case NETDAM_OP_CHAIN:
+    case NETDAM_OP_ALL_GATHER:
+    case NETDAM_OP_BROADCAST:
+    case NETDAM_OP_BARRIER:
+        return true;
+    case NETDAM_OP_ALL_REDUCE:
+    case NETDAM_OP_REDUCE_SCATTER:
+        return ndfw_alu_executes(operation, type);
+    default:
+        return false;
+    }
+}
+
 static bool is_executed(const struct netdam_descriptor *descriptor)
 {
     struct ndfw_packet packet = {
@@ -221,7 +268,8 @@ static bool is_executed(const struct netdam_descriptor *descriptor)
 
     enum netdam_status status = ndfw_check_instruction(&packet);
 
-    return status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH || descriptor->opcode == NETDAM_OP_CHAIN;
+    return status == NETDAM_STATUS_OK || status == NETDAM_STATUS_BAD_LENGTH ||
+           ndfw_device_executes(descriptor->opcode, descriptor->operation, descriptor->type);
 }
 
 /* What can be said of a descriptor before anything is sent. */
@@ -246,6 +294,9 @@ static enum netdam_status check_descriptor(struct ndfw *fw, struct ndfw_operatio
     }
     if (descriptor->opcode == NETDAM_OP_CHAIN) {
         return ndfw_tour_check(fw, operation);
+    }
+    if ((flags & NETDAM_OPF_DEVICE) != 0) {
+        return ndfw_collective_check(fw, operation);
     }
     if (!ndfw_flags_suit(ndfw_wire_flags(descriptor), descriptor->opcode, descriptor->operation, descriptor->type) ||
         (descriptor->immediate != 0 && !immediate) ||
@@ -291,7 +342,7 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     operation->descriptor = *descriptor;
     operation->queue = queue;
     operation->peer = descriptor->opcode == NETDAM_OP_CHAIN ? fw->config.peers : descriptor->peer;
-    operation->tour = NDFW_NONE;
+    operation->tour = operation->collective = operation->parent = NDFW_NONE;
     status = check_descriptor(fw, operation);
     fw->queues[queue].outstanding++;
     /* Charged, or software that posts nothing but mistakes, and polls them, could keep one run going for ever. */
@@ -307,6 +358,9 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     operation->in_use = true;
     if (descriptor->opcode == NETDAM_OP_CHAIN) {
         ndfw_tour_take(fw, operation);
+    } else if ((netdam_op_flags(descriptor->opcode) & NETDAM_OPF_DEVICE) != 0) {
+        ndfw_collective_start(fw, index);
+        return;
     }
     if (!ndfw_merge(fw, index)) {
         start_operation(fw, &fw->peers[operation->peer], index);
@@ -373,11 +427,13 @@ static void release_descriptor(struct ndfw *fw, struct ndfw_queue *queue)
     __atomic_store_n(&ring_at(fw, queue->sq)->consumer, queue->sq_consumer, __ATOMIC_RELEASE);
 }
 
-/* A fence waits for what is outstanding, a chain for a place in the table of chains. */
+/* A fence waits for what is outstanding, a chain or a collective for a place in its table. */
 static bool may_start(const struct ndfw *fw, const struct ndfw_queue *queue, const struct netdam_descriptor *descriptor)
 {
     return ((descriptor->flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0) &&
-           (descriptor->opcode != NETDAM_OP_CHAIN || fw->tour_free != NDFW_NONE);
+           ((netdam_op_flags(descriptor->opcode) & NETDAM_OPF_DEVICE) == 0 ||
+            (fw->tour_free != NDFW_NONE &&
+             (descriptor->opcode == NETDAM_OP_CHAIN || ndfw_collective_free(fw) != NDFW_NONE)));
 }
 
 uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t index, uint32_t most)
@@ -541,6 +597,7 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
 {
     struct ndfw_queue *queue = &fw->queues[index];
 
+    ndfw_collectives_flush(fw, index);
     for (uint32_t p = 0; p <= fw->config.peers; p++) {
         struct ndfw_peer *peer = &fw->peers[p];
         struct ndfw_sequence *sequences[2] = {&peer->lane, &peer->laneless};

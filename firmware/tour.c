@@ -128,7 +128,7 @@ static enum netdam_status take_piece(struct ndfw *fw, uint32_t region, uint64_t 
 }
 
 /* The list is copied before it is looked at. */
-static enum netdam_status read_list(struct ndfw *fw, struct ndfw_operation *operation, struct ndfw_tour *tour)
+static enum netdam_status read_list(struct ndfw *fw, const struct ndfw_operation *operation, struct ndfw_tour *tour)
 {
     const struct netdam_descriptor *descriptor = &operation->descriptor;
     uint32_t bytes = descriptor->list_count * (uint32_t)sizeof(tour->segments[0]);
@@ -145,14 +145,28 @@ static enum netdam_status read_list(struct ndfw *fw, struct ndfw_operation *oper
         return NETDAM_STATUS_LOCAL_RANGE;
     }
     ndfw_load((uint8_t *)tour->segments, memory, bytes);
+    return NETDAM_STATUS_OK;
+}
+
+enum netdam_status ndfw_tour_prepare(const struct ndfw *fw, struct ndfw_tour *tour, uint32_t flags, uint32_t length,
+                                     uint8_t *hop)
+{
+    tour->loads = tour->stores = false;
     for (uint32_t i = 0; i < tour->count; i++) {
-        status = check_segment(fw, &tour->segments[i], descriptor->length);
+        enum netdam_status status = check_segment(fw, &tour->segments[i], length);
+
         if (status != NETDAM_STATUS_OK) {
-            operation->hop = (uint8_t)i;
+            *hop = (uint8_t)i;
             return status;
         }
     }
-    return NETDAM_STATUS_OK;
+    if (!check_list(fw, tour, flags) || (!tour->names_memory && length != 0)) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    tour->header_bytes = (uint32_t)sizeof(struct netdam_wire_header) + ndfw_node_bytes(tour->family) +
+                         tour->count * ((uint32_t)sizeof(struct netdam_wire_segment) + ndfw_node_bytes(tour->family));
+    tour->payload_max = payload_max(fw, tour);
+    return tour->payload_max == 0 ? NETDAM_STATUS_LOCAL_DESCRIPTOR : NETDAM_STATUS_OK;
 }
 
 enum netdam_status ndfw_tour_check(struct ndfw *fw, struct ndfw_operation *operation)
@@ -167,19 +181,12 @@ enum netdam_status ndfw_tour_check(struct ndfw *fw, struct ndfw_operation *opera
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     tour->count = descriptor->list_count;
-    tour->loads = tour->stores = false;
     status = read_list(fw, operation, tour);
+    if (status == NETDAM_STATUS_OK) {
+        status = ndfw_tour_prepare(fw, tour, descriptor->flags, descriptor->length, &operation->hop);
+    }
     if (status != NETDAM_STATUS_OK) {
         return status;
-    }
-    if (!check_list(fw, tour, descriptor->flags) || (!tour->names_memory && descriptor->length != 0)) {
-        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
-    }
-    tour->header_bytes = (uint32_t)sizeof(struct netdam_wire_header) + ndfw_node_bytes(tour->family) +
-                         tour->count * ((uint32_t)sizeof(struct netdam_wire_segment) + ndfw_node_bytes(tour->family));
-    tour->payload_max = payload_max(fw, tour);
-    if (tour->payload_max == 0) {
-        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     if (!tour->returns && descriptor->u.buffer.result_address != 0) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;

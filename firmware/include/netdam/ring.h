@@ -155,6 +155,8 @@ struct netdam_member {
 /* Members of a collective: a tour visits all others. */
 #define NETDAM_MEMBERS_MAX 33
 
+#define NETDAM_HOP_NONE 0xffu
+
 enum netdam_completion_flag {
     NETDAM_COMPLETION_PARTIAL = 0x01, /* not OK, but other packets of the request were applied: `length` bytes in all */
     NETDAM_COMPLETION_RECEIVE = 0x02, /* a receive descriptor was used */
@@ -169,7 +171,8 @@ struct netdam_completion {
     uint8_t status;  /* enum netdam_status */
     uint8_t opcode;  /* of the descriptor; receive: of the request that came */
     uint8_t flags;   /* enum netdam_completion_flag */
-    uint8_t hop;     /* index of the segment that answered */
+    uint8_t hop;     /* CHAIN: index of the segment that answered or is at fault; collectives: place of the member that
+                        the failure is due to; NETDAM_HOP_NONE: not known */
     uint32_t queue_pair;
     uint32_t immediate; /* receive: the low half of the immediate */
 };

@@ -133,8 +133,8 @@ static enum netdam_status read_list(struct ndfw *fw, const struct ndfw_operation
     const struct netdam_descriptor *descriptor = &operation->descriptor;
     uint32_t bytes = descriptor->list_count * (uint32_t)sizeof(tour->segments[0]);
     struct ndfw_piece list;
-    enum netdam_status status = take_piece(fw, descriptor->local_region, descriptor->remote_address, bytes,
-                                           NETDAM_PERMISSION_LOCAL_READ, &list);
+    enum netdam_status status =
+        take_piece(fw, descriptor->immediate, descriptor->remote_address, bytes, NETDAM_PERMISSION_LOCAL_READ, &list);
     const uint8_t *memory;
 
     if (status != NETDAM_STATUS_OK) {
@@ -175,8 +175,8 @@ enum netdam_status ndfw_tour_check(struct ndfw *fw, struct ndfw_operation *opera
     struct ndfw_tour *tour = &fw->tours[fw->tour_free];
     enum netdam_status status;
 
-    if (descriptor->list_count == 0 || descriptor->list_count > NETDAM_SEGMENTS_MAX || descriptor->peer != 0 ||
-        descriptor->remote_key != 0 || descriptor->immediate != 0 || descriptor->remote_address % 8 != 0 ||
+    if (descriptor->list_count == 0 || descriptor->list_count > NETDAM_SEGMENTS_MAX || descriptor->remote_key != 0 ||
+        descriptor->remote_address % 8 != 0 ||
         (descriptor->flags & ~(uint32_t)(NETDAM_DESCRIPTOR_FENCE | NETDAM_DESCRIPTOR_REPRODUCIBLE)) != 0) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
@@ -188,16 +188,16 @@ enum netdam_status ndfw_tour_check(struct ndfw *fw, struct ndfw_operation *opera
     if (status != NETDAM_STATUS_OK) {
         return status;
     }
-    if (!tour->returns && descriptor->u.buffer.result_address != 0) {
+    if ((!tour->returns && (descriptor->peer != 0 || descriptor->u.buffer.result_address != 0)) ||
+        (tour->loads && (descriptor->local_region != 0 || descriptor->u.buffer.local_address != 0))) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     if (tour->returns) {
-        status = take_piece(fw, descriptor->local_region, descriptor->u.buffer.result_address, descriptor->length,
+        status = take_piece(fw, descriptor->peer, descriptor->u.buffer.result_address, descriptor->length,
                             NETDAM_PERMISSION_LOCAL_WRITE, &operation->returned);
     }
     if (status != NETDAM_STATUS_OK || tour->loads) {
-        return status == NETDAM_STATUS_OK && descriptor->u.buffer.local_address != 0 ? NETDAM_STATUS_LOCAL_DESCRIPTOR
-                                                                                     : status;
+        return status;
     }
     operation->buffer.count = 1;
     return take_piece(fw, descriptor->local_region, descriptor->u.buffer.local_address, descriptor->length,

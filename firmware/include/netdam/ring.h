@@ -73,10 +73,11 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
  * less up to 24 over IPv6, whose header is longer. An immediate that comes with a WRITE takes a buffer too and leaves
  * it as it is.
  *
- * A CHAIN takes `length` bytes from local_address (unless it begins with LOAD) through the list_count nodes of a list of
- * struct netdam_segment at `remote_address`, which for this opcode is an address in the local region too; what comes
- * back is stored at result_address. `peer`, operation, type and remote_key are 0. Its flags are FENCE and REPRODUCIBLE.
- * Longer ones than a packet are split, and each packet makes the tour by itself.
+ * A CHAIN takes `length` bytes from local_region and local_address (0 if it begins with LOAD) through the list_count
+ * nodes of a list of struct netdam_segment, which lies at `remote_address` in the local region `immediate`; what comes
+ * back, if anything does, is stored at result_address in the local region `peer`, which are 0 otherwise. Operation, type
+ * and remote_key are 0; flags are FENCE and REPRODUCIBLE. Longer ones than a packet are split, and each packet makes the
+ * tour by itself.
  *
  * A TRANSACTION sends the `length` bytes at local_address, which are the entries just as on the wire (transaction.h), in
  * one packet; type, operation, remote_key and remote_address are 0, and LIST is not allowed. If an entry fetches, what

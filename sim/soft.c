@@ -333,6 +333,9 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
      */
     memcpy(fw->ipv4_gateway, &local.sin_addr, 4);
     fw->ipv4_gateway[3] ^= 1;
+    /* Chains are passed on within this machine, or within the /24 that the address lies in. */
+    fw->forward[0] = (struct netdam_fw_network){.family = 4, .prefix = fw->ipv4[0] == 127 ? 8 : 24};
+    memcpy(fw->forward[0].address, fw->ipv4, 4);
     soft->platform = (struct netdam_fw_platform){
         .opaque = soft,
         .transmit_begin = platform_transmit_begin,

@@ -47,6 +47,8 @@ struct netdam_device; /* an open card or soft device */
 struct netdam_region; /* a part of its memory that requests may name */
 struct netdam_peer;   /* another node */
 struct netdam_queue;  /* a queue pair: submission ring, completion ring and perhaps a receive ring */
+struct netdam_chain;  /* nodes that a request visits one after the other, and what it does there */
+struct netdam_group;  /* nodes that execute collectives together */
 
 /**
  * netdam_version() - version of the library that is linked, as "major.minor.patch"; static memory.
@@ -440,6 +442,82 @@ struct netdam_piece {
 };
 
 /**
+ * struct netdam_hop - what a chain does at one node; zero all of it first
+ * @opcode: NETDAM_OP_LOAD: payload = memory, only at the first hop but for FORWARDs; _LOAD_REDUCE: payload = payload op
+ *          memory; _COMPARE: stop the chain unless memory equals the payload; _WRITE: memory = payload; _REDUCE: memory
+ *          = memory op payload, exactly once; _FORWARD: pass on
+ * @operation: enum netdam_alu; @type: enum netdam_type; NONE unless the opcode reduces
+ * @remote: the node, and the memory there; FORWARD: key and address 0
+ */
+struct netdam_hop {
+    uint8_t opcode;
+    uint8_t operation;
+    uint8_t type;
+    uint8_t reserved[5];
+    struct netdam_remote remote;
+};
+
+/**
+ * netdam_chain_create() - prepare a chain
+ * @hops: @count of them, 1 to NETDAM_SEGMENTS_MAX (32); copied. No node twice.
+ * @chain: the handle; netdam_chain_destroy() or netdam_close() releases it
+ *
+ * The list takes on-board memory and a region. A chain may be posted any number of times, by several threads too.
+ * Behind a hop that reads into the payload at most one may store, and it is the last.
+ *
+ * Errors: -EINVAL (@count, no peer or one of another device; what else is wrong shows when it is posted), -ESTALE (a
+ * peer was reset), -ENOSPC, -ENOMEM, -EPERM, -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_chain_create(struct netdam_device *device, const struct netdam_hop *hops, unsigned count,
+                                   struct netdam_chain **chain);
+
+/**
+ * netdam_chain_destroy() - release a chain that no request uses any more
+ * @chain: the handle, or NULL; invalid afterwards, whatever is returned
+ *
+ * Errors: -EIO, -ENODEV (the device refused, or is gone).
+ */
+NETDAM_API int netdam_chain_destroy(struct netdam_chain *chain);
+
+/**
+ * struct netdam_group_member - one node of a group; zero all of it first
+ * @peer: the node; NULL at the own place
+ * @key: of its region, which permits REMOTE_READ and REMOTE_WRITE to the others and LOCAL_READ and LOCAL_WRITE to itself
+ * @input, @output: where in that region its vectors lie: the same address, or without overlap; multiples of 8
+ * @control: where in that region NETDAM_CONTROL_BYTES(count) bytes lie that the group uses for itself, all 0 when it is
+ *           created; a multiple of 8
+ */
+struct netdam_group_member {
+    struct netdam_peer *peer;
+    uint64_t key;
+    uint64_t input;
+    uint64_t output;
+    uint64_t control;
+};
+
+/**
+ * netdam_group_create() - prepare collectives of several nodes
+ * @members: @count of them, 1 to NETDAM_MEMBERS_MAX (33), in the same order on every node; copied
+ * @rank: the own place in it
+ * @region: the own region, whose key is members[rank].key
+ * @group: the handle; netdam_group_destroy() or netdam_close() releases it
+ *
+ * Every member posts the same collectives in the same order. When one has failed, the group is used up: destroy it,
+ * clear `control` on every node, and create it anew.
+ *
+ * Errors: -EINVAL (@count, @rank, a peer missing or too much, or of another device), -ESTALE, -ENOSPC, -ENOMEM, -EPERM,
+ * -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_group_create(struct netdam_device *device, const struct netdam_group_member *members,
+                                   unsigned count, unsigned rank, struct netdam_region *region,
+                                   struct netdam_group **group);
+
+/**
+ * netdam_group_destroy() - release a group whose collectives have completed; as netdam_chain_destroy()
+ */
+NETDAM_API int netdam_group_destroy(struct netdam_group *group);
+
+/**
  * struct netdam_request - one request to post; zero all of it first
  * @opcode: enum netdam_op; @operation: enum netdam_alu; @type: enum netdam_type
  * @list_count: with @list: how many pieces, 1 to NETDAM_LIST_MAX
@@ -456,6 +534,11 @@ struct netdam_piece {
  * @list: pieces that, in this order, are what @local says, which is then zero; or NULL. Copied
  * @result_address: TRANSACTION: where in the region of @local what is fetched is stored; netdam_transaction_begin()
  *                  sets it
+ * @chain: NETDAM_OP_CHAIN: what to do with @length bytes from @local (none if it begins with LOAD); @remote is zero
+ * @result: NETDAM_OP_CHAIN: where what comes back is stored; none if nothing does
+ * @group: collectives: NETDAM_OP_ALL_REDUCE, _REDUCE_SCATTER, _ALL_GATHER, _BROADCAST, _BARRIER; with operation, type
+ *         and @length, the vector's; @remote and @local are zero
+ * @root: NETDAM_OP_BROADCAST: the place of the member whose vector it is
  *
  * Flags. Without any a request is executed exactly once, and in any order with others.
  *   NETDAM_DESCRIPTOR_FENCE: started after all earlier requests of this queue pair have completed
@@ -485,6 +568,11 @@ struct netdam_request {
     uint64_t operand[2];
     const struct netdam_piece *list;
     uint64_t result_address;
+    const struct netdam_chain *chain;
+    struct netdam_local result;
+    struct netdam_group *group;
+    uint32_t root;
+    uint32_t reserved; /* 0 */
 };
 
 /**
@@ -733,6 +821,56 @@ NETDAM_API int netdam_transact(struct netdam_queue *queue, const struct netdam_t
  */
 NETDAM_API int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct netdam_local buffer,
                            uint32_t bytes, uint64_t timeout_ns);
+
+/**
+ * netdam_chain_run() - send @bytes from @from through a chain
+ * @from: the payload; no region if the chain begins with LOAD
+ * @to: where what comes back is stored; no region if nothing does. Of a chain that reads and does not end with a store
+ * @bytes: at most length_max; more than fits a packet makes the tour in several
+ * @hop: at which hop it failed, or NETDAM_HOP_NONE; or NULL
+ */
+NETDAM_API int netdam_chain_run(struct netdam_queue *queue, const struct netdam_chain *chain, struct netdam_local from,
+                                struct netdam_local to, uint32_t bytes, unsigned *hop, uint64_t timeout_ns);
+
+/*
+ * Collectives, each called by every member of the group. Member i owns block i of a vector (netdam_block()). If one
+ * fails, all others fail too, with the same status, and *@member is the place of the one that it is due to
+ * (NETDAM_HOP_NONE: not known; or NULL).
+ */
+
+/**
+ * netdam_all_reduce() - the outputs of all = the inputs of all, combined element by element
+ * @operation: enum netdam_alu; @type: enum netdam_type; @bytes: of the vector, a multiple of the element's size
+ *
+ * Each block is combined in one order, from its owner on round the group: float sums are the same, bit for bit, on every
+ * member, in every run.
+ */
+NETDAM_API int netdam_all_reduce(struct netdam_queue *queue, struct netdam_group *group, unsigned operation,
+                                 unsigned type, uint32_t bytes, unsigned *member, uint64_t timeout_ns);
+
+/**
+ * netdam_reduce_scatter() - as netdam_all_reduce(), but each member's output gets the own block only, at its place
+ */
+NETDAM_API int netdam_reduce_scatter(struct netdam_queue *queue, struct netdam_group *group, unsigned operation,
+                                     unsigned type, uint32_t bytes, unsigned *member, uint64_t timeout_ns);
+
+/**
+ * netdam_all_gather() - the outputs of all = the blocks of all, each from its owner's input
+ */
+NETDAM_API int netdam_all_gather(struct netdam_queue *queue, struct netdam_group *group, uint32_t bytes,
+                                 unsigned *member, uint64_t timeout_ns);
+
+/**
+ * netdam_broadcast() - the outputs of all = the input of the member at place @root
+ */
+NETDAM_API int netdam_broadcast(struct netdam_queue *queue, struct netdam_group *group, unsigned root, uint32_t bytes,
+                                unsigned *member, uint64_t timeout_ns);
+
+/**
+ * netdam_barrier() - return when every member has called it
+ */
+NETDAM_API int netdam_barrier(struct netdam_queue *queue, struct netdam_group *group, unsigned *member,
+                              uint64_t timeout_ns);
 
 /**
  * netdam_describe_datagram() - tell a NetDAM datagram by names, as a @tap has it

@@ -52,8 +52,8 @@ static int post_one(struct netdam_queue *queue, const struct netdam_request *req
     }
 }
 
-static int execute(struct netdam_queue *queue, const struct netdam_request *request, uint64_t deadline_ns,
-                   struct netdam_completion *completion)
+int ndlib_execute(struct netdam_queue *queue, const struct netdam_request *request, uint64_t deadline_ns,
+                  struct netdam_completion *completion)
 {
     struct ndlib_waiter waiter = {.deadline_ns = deadline_ns};
     uint32_t slot;
@@ -95,7 +95,7 @@ static int execute_pieces(struct netdam_queue *queue, struct netdam_request *req
         struct netdam_completion completion;
 
         request->length = bytes < piece_max ? (uint32_t)bytes : piece_max;
-        rc = execute(queue, request, deadline_ns, &completion);
+        rc = ndlib_execute(queue, request, deadline_ns, &completion);
         request->remote.address += request->length;
         request->local.address += request->length;
         bytes -= request->length;
@@ -143,7 +143,7 @@ static int atomic_operation(struct netdam_queue *queue, struct netdam_request *r
     }
     request->type = (uint8_t)type;
     request->length = netdam_type_bytes(type);
-    rc = execute(queue, request, ndlib_deadline(timeout_ns), &completion);
+    rc = ndlib_execute(queue, request, ndlib_deadline(timeout_ns), &completion);
     if (rc == 0 && old) {
         *old = completion.result;
     }
@@ -192,7 +192,7 @@ int netdam_send(struct netdam_queue *queue, struct netdam_remote to, struct netd
     struct netdam_request request = {.opcode = NETDAM_OP_SEND, .remote = to, .local = from, .length = bytes};
     struct netdam_completion completion;
 
-    return execute(queue, &request, ndlib_deadline(timeout_ns), &completion);
+    return ndlib_execute(queue, &request, ndlib_deadline(timeout_ns), &completion);
 }
 
 /* Statuses that an operation of the list is to blame for. */
@@ -221,5 +221,5 @@ int netdam_echo(struct netdam_queue *queue, struct netdam_peer *peer, struct net
         .opcode = NETDAM_OP_ECHO, .remote = {.peer = peer}, .local = buffer, .length = bytes};
     struct netdam_completion completion;
 
-    return execute(queue, &request, ndlib_deadline(timeout_ns), &completion);
+    return ndlib_execute(queue, &request, ndlib_deadline(timeout_ns), &completion);
 }

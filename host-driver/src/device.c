@@ -237,6 +237,7 @@ void netdam_close(struct netdam_device *device)
     while (device->queues) {
         netdam_queue_destroy(device->queues);
     }
+    ndlib_programs_destroy(device);
     while (device->peers) {
         netdam_peer_close(device->peers);
     }

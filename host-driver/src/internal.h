@@ -22,7 +22,8 @@ struct netdam_device {
     struct netdam_region *regions;
     struct netdam_peer *peers;
     struct netdam_queue *queues;
-    uint64_t vectors_used; /* bit n: a queue pair has vector n for itself */
+    struct ndlib_program *programs; /* chains and groups */
+    uint64_t vectors_used;          /* bit n: a queue pair has vector n for itself */
     uint32_t vectors;
     uint32_t doorbell_stride;
     uint32_t length_max;
@@ -182,6 +183,17 @@ int ndlib_check_region(const struct netdam_queue *queue, const struct netdam_reg
  */
 int ndlib_encode_local(struct netdam_queue *queue, struct netdam_descriptor *descriptor, struct netdam_local local,
                        uint32_t length, const struct netdam_piece *list, unsigned list_count);
+
+/* A request with a chain or a group; 0, or an error of netdam_post(). */
+int ndlib_encode_program(struct netdam_queue *queue, const struct netdam_request *request,
+                         struct netdam_descriptor *descriptor);
+
+/* Releases the chains and groups of a device that is being closed. */
+void ndlib_programs_destroy(struct netdam_device *device);
+
+/* Posts one request and waits for it: 0, a positive enum netdam_status, or a negative errno value. */
+int ndlib_execute(struct netdam_queue *queue, const struct netdam_request *request, uint64_t deadline_ns,
+                  struct netdam_completion *completion);
 
 /* Gives back what ndlib_encode_local() took for lists. The mutex is not held. */
 void ndlib_lists_destroy(struct netdam_queue *queue);

@@ -298,14 +298,17 @@ static int encode(struct netdam_queue *queue, const struct netdam_request *reque
     const struct netdam_peer *peer = request->remote.peer;
     unsigned op_flags = netdam_op_flags(request->opcode);
 
-    if (!peer || peer->device != queue->device) {
+    if (request->length > queue->length_max) {
+        return -EMSGSIZE;
+    }
+    if ((op_flags & NETDAM_OPF_DEVICE) != 0) {
+        return ndlib_encode_program(queue, request, descriptor);
+    }
+    if (!peer || peer->device != queue->device || request->chain || request->group) {
         return -EINVAL;
     }
     if (peer->epoch != queue->epoch) {
         return -ESTALE;
-    }
-    if (request->length > queue->length_max) {
-        return -EMSGSIZE;
     }
     memset(descriptor, 0, sizeof(*descriptor));
     descriptor->opcode = request->opcode;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The soft device: a NetDAM card without a host, as a library. Firmware, memory and an ordinary UDP socket. */
+/*
+ * The soft device: a NetDAM card without a host, as a library. Firmware, memory and an ordinary UDP socket, or an end of
+ * an Ethernet wire.
+ */
 #ifndef NETDAM_SOFT_H
 #define NETDAM_SOFT_H
 
@@ -31,6 +34,13 @@ struct netdam_soft_config {
     uint64_t rto_initial_ns; /* retransmission time-out: before the first measurement, */
     uint64_t rto_min_ns;     /* at least, */
     uint64_t rto_max_ns;     /* and at most; 0: the firmware's default */
+    /*
+     * Instead of the UDP socket an Ethernet wire of unix datagrams, one frame each, as QEMU's netdev dgram has them: the
+     * path to bind, and that of the other end. `listen` is then the node's name on that wire, its port not 0.
+     */
+    const char *wire_path;
+    const char *wire_peer_path;
+    uint8_t wire_prefix; /* bits of the wire's network; 0: 24 */
 };
 
 /*

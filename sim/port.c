@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define HEADERS_BYTES (NETDAM_ETHERNET_BYTES + NETDAM_IPV4_BYTES + NETDAM_UDP_BYTES)
@@ -34,6 +35,10 @@ _Static_assert(RECEIVE_OFFSET + FRAME_MAX <= SLOT_BYTES, "a frame fits its slot"
 
 struct ndsim_port {
     int fd;
+    bool wire; /* whole frames, on a unix socket */
+    bool connected;
+    struct sockaddr_un path;
+    struct sockaddr_un peer_path;
     struct sockaddr_in local;
     ndsim_port_tap tap;
     void *tap_opaque;
@@ -124,33 +129,50 @@ static void set_buffer(int fd, int force, int plain)
     }
 }
 
-int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *tap_opaque, struct ndsim_port **result)
+static struct ndsim_port *new_port(int family, ndsim_port_tap tap, void *tap_opaque, int *error)
 {
     struct ndsim_port *port = aligned_alloc(64, (sizeof(*port) + 63) / 64 * 64);
-    socklen_t length = sizeof(port->local);
-    unsigned i;
-    int error;
 
+    *error = -ENOMEM;
     if (port == NULL) {
-        return -ENOMEM;
+        return NULL;
     }
     memset(port, 0, offsetof(struct ndsim_port, transmit_slot));
     port->tap = tap;
     port->tap_opaque = tap_opaque;
-    port->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    port->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (port->fd < 0) {
-        error = errno;
+        *error = -errno;
         free(port);
-        return -error;
+        return NULL;
     }
     set_buffer(port->fd, SO_RCVBUFFORCE, SO_RCVBUF);
     set_buffer(port->fd, SO_SNDBUFFORCE, SO_SNDBUF);
+    return port;
+}
+
+static int give_up(struct ndsim_port *port)
+{
+    int error = -errno;
+
+    close(port->fd);
+    free(port);
+    return error;
+}
+
+int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *tap_opaque, struct ndsim_port **result)
+{
+    socklen_t length = sizeof(*local);
+    int error;
+    struct ndsim_port *port = new_port(AF_INET, tap, tap_opaque, &error);
+    unsigned i;
+
+    if (port == NULL) {
+        return error;
+    }
     if (bind(port->fd, (const struct sockaddr *)local, sizeof(*local)) != 0 ||
         getsockname(port->fd, (struct sockaddr *)&port->local, &length) != 0) {
-        error = errno;
-        close(port->fd);
-        free(port);
-        return -error;
+        return give_up(port);
     }
     for (i = 0; i < TRANSMIT_SLOTS; i++) {
         port->transmit_message[i].msg_hdr.msg_name = &port->transmit_peer[i];
@@ -170,9 +192,55 @@ int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *t
     return 0;
 }
 
+static bool set_path(struct sockaddr_un *address, const char *path)
+{
+    size_t length = strlen(path);
+
+    address->sun_family = AF_UNIX;
+    if (length == 0 || length >= sizeof(address->sun_path)) {
+        return false;
+    }
+    memcpy(address->sun_path, path, length + 1);
+    return true;
+}
+
+int ndsim_port_open_wire(const char *path, const char *peer_path, const struct sockaddr_in *name, ndsim_port_tap tap,
+                         void *tap_opaque, struct ndsim_port **result)
+{
+    int error;
+    struct ndsim_port *port = new_port(AF_UNIX, tap, tap_opaque, &error);
+    unsigned i;
+
+    if (port == NULL) {
+        return error;
+    }
+    port->wire = true;
+    port->local = *name;
+    errno = EINVAL;
+    if (!set_path(&port->path, path) || !set_path(&port->peer_path, peer_path) ||
+        bind(port->fd, (const struct sockaddr *)&port->path, sizeof(port->path)) != 0) {
+        return give_up(port);
+    }
+    for (i = 0; i < TRANSMIT_SLOTS; i++) {
+        port->transmit_message[i].msg_hdr.msg_iov = &port->transmit_vector[i];
+        port->transmit_message[i].msg_hdr.msg_iovlen = 1;
+    }
+    for (i = 0; i < RECEIVE_SLOTS; i++) {
+        port->receive_message[i].msg_hdr.msg_iov = &port->receive_vector[i];
+        port->receive_message[i].msg_hdr.msg_iovlen = 1;
+        port->receive_vector[i].iov_base = port->receive_slot[i] + RECEIVE_OFFSET;
+        port->receive_vector[i].iov_len = FRAME_MAX;
+    }
+    *result = port;
+    return 0;
+}
+
 void ndsim_port_close(struct ndsim_port *port)
 {
     close(port->fd);
+    if (port->wire) {
+        (void)unlink(port->path.sun_path);
+    }
     free(port);
 }
 
@@ -201,8 +269,17 @@ void ndsim_port_statistics(const struct ndsim_port *port, struct netdam_soft_sta
     *statistics = port->statistics;
 }
 
+/* Connected, the socket tells when the other end has room again. */
+static void connect_wire(struct ndsim_port *port)
+{
+    if (port->wire && !port->connected && port->transmit_count != 0) {
+        port->connected = connect(port->fd, (const struct sockaddr *)&port->peer_path, sizeof(port->peer_path)) == 0;
+    }
+}
+
 void ndsim_port_flush(struct ndsim_port *port)
 {
+    connect_wire(port);
     while (port->transmit_count != 0 && !port->blocked) {
         int sent = sendmmsg(port->fd, port->transmit_message + port->transmit_first, port->transmit_count, 0);
 
@@ -217,6 +294,7 @@ void ndsim_port_flush(struct ndsim_port *port)
         } else {
             /* The first message is at fault (no route, forbidden, too long) or is told of an ICMP error: a loss. */
             port->statistics.send_errors++;
+            port->connected = false; /* the other end of a wire has gone */
             sent = 1;
         }
         port->transmit_first += (unsigned)sent;
@@ -266,8 +344,9 @@ static void arp_answer(struct ndsim_port *port, const uint8_t *request, size_t b
     port->arp_count++;
 }
 
-/* The frame's UDP datagram, if it is one that the socket can send in the firmware's name. */
-static bool find_datagram(const struct ndsim_port *port, const uint8_t *frame, size_t bytes, size_t *at, size_t *length)
+/* The frame's UDP datagram, if it is one of this node: sent in its name, or, if not `outgoing`, to it. */
+static bool find_datagram(const struct ndsim_port *port, const uint8_t *frame, size_t bytes, bool outgoing, size_t *at,
+                          size_t *length)
 {
     size_t ip_bytes;
     size_t header;
@@ -284,8 +363,8 @@ static bool find_datagram(const struct ndsim_port *port, const uint8_t *frame, s
     if ((get16(frame + IP_AT + 6) & 0x3fff) != 0 || frame[IP_AT + 9] != IPPROTO_UDP) {
         return false; /* a fragment, or another protocol */
     }
-    if (memcmp(frame + IP_AT + 12, &port->local.sin_addr, 4) != 0 ||
-        memcmp(frame + IP_AT + header, &port->local.sin_port, 2) != 0) {
+    if (memcmp(frame + IP_AT + (outgoing ? 12 : 16), &port->local.sin_addr, 4) != 0 ||
+        memcmp(frame + IP_AT + header + (outgoing ? 0 : 2), &port->local.sin_port, 2) != 0) {
         return false;
     }
     udp_bytes = get16(frame + IP_AT + header + 4);
@@ -304,11 +383,20 @@ void ndsim_port_transmit_end(struct ndsim_port *port, size_t bytes)
     size_t length;
     size_t at;
 
+    if (port->wire) {
+        port->transmit_vector[slot].iov_base = frame;
+        port->transmit_vector[slot].iov_len = bytes;
+        port->transmit_count++;
+        if (port->tap != NULL && find_datagram(port, frame, bytes, true, &at, &length)) {
+            port->tap(port->tap_opaque, true, frame + at, length);
+        }
+        return;
+    }
     if (bytes >= NETDAM_ETHERNET_BYTES && get16(frame + ETHERTYPE_AT) == 0x0806) {
         arp_answer(port, frame, bytes);
         return;
     }
-    if (!find_datagram(port, frame, bytes, &at, &length)) {
+    if (!find_datagram(port, frame, bytes, true, &at, &length)) {
         port->statistics.not_sendable++;
         return;
     }
@@ -394,6 +482,17 @@ unsigned ndsim_port_receive(struct ndsim_port *port, ndsim_port_deliver deliver,
 
         if ((message->msg_hdr.msg_flags & MSG_TRUNC) != 0) {
             port->statistics.taken_too_long++;
+            continue;
+        }
+        if (port->wire) {
+            size_t at, length;
+
+            if (port->tap != NULL && find_datagram(port, frame, message->msg_len, false, &at, &length)) {
+                port->tap(port->tap_opaque, false, frame + at, length);
+            }
+            deliver(opaque, frame, message->msg_len);
+            port->statistics.datagrams_taken++;
+            frames++;
             continue;
         }
         if (port->tap != NULL) {

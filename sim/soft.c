@@ -303,6 +303,22 @@ static int open_events(struct netdam_soft *soft, unsigned vectors)
     return 0;
 }
 
+/* Of a node whose routing is the kernel's: all others lie behind a gateway. */
+#define ROUTED_PREFIX 32
+
+static void route_by_kernel(struct netdam_fw_config *fw)
+{
+    /*
+     * Routing is the kernel's: everything goes to one gateway, whose address only has to differ from the own one. So
+     * the neighbour table does not fill up however many peers there are.
+     */
+    memcpy(fw->ipv4_gateway, fw->ipv4, 4);
+    fw->ipv4_gateway[3] ^= 1;
+    /* Chains are passed on within this machine, or within the /24 that the address lies in. */
+    fw->forward[0] = (struct netdam_fw_network){.family = 4, .prefix = fw->ipv4[0] == 127 ? 8 : 24};
+    memcpy(fw->forward[0].address, fw->ipv4, 4);
+}
+
 static void configure(struct netdam_soft *soft, const struct netdam_soft_config *config, unsigned vectors)
 {
     struct netdam_fw_config *fw = &soft->config;
@@ -313,7 +329,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .memory = soft->memory,
         .memory_bytes = soft->memory_bytes,
         .udp_port = ntohs(local.sin_port),
-        .ipv4_prefix = 32,
+        .ipv4_prefix = ROUTED_PREFIX,
         .no_payload_crc = config->no_payload_crc ? 1 : 0,
         .no_merge = config->no_merge ? 1 : 0,
         .vectors = (uint16_t)vectors,
@@ -327,15 +343,11 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
     };
     ndsim_port_own_mac(local.sin_addr.s_addr, fw->mac);
     memcpy(fw->ipv4, &local.sin_addr, 4);
-    /*
-     * Routing is the kernel's: everything goes to one gateway, whose address only has to differ from the own one. So
-     * the neighbour table does not fill up however many peers there are.
-     */
-    memcpy(fw->ipv4_gateway, &local.sin_addr, 4);
-    fw->ipv4_gateway[3] ^= 1;
-    /* Chains are passed on within this machine, or within the /24 that the address lies in. */
-    fw->forward[0] = (struct netdam_fw_network){.family = 4, .prefix = fw->ipv4[0] == 127 ? 8 : 24};
-    memcpy(fw->forward[0].address, fw->ipv4, 4);
+    if (config->wire_path != NULL) {
+        fw->ipv4_prefix = config->wire_prefix;
+    } else {
+        route_by_kernel(fw);
+    }
     soft->platform = (struct netdam_fw_platform){
         .opaque = soft,
         .transmit_begin = platform_transmit_begin,
@@ -377,7 +389,9 @@ static void introduce_own_address(struct netdam_soft *soft, uint64_t now_ns)
 static void start_firmware(struct netdam_soft *soft, uint64_t now_ns)
 {
     soft->firmware->start(soft->state, &soft->config, &soft->platform, now_ns);
-    introduce_own_address(soft, now_ns);
+    if (soft->config.ipv4_prefix == ROUTED_PREFIX) {
+        introduce_own_address(soft, now_ns);
+    }
 }
 
 static int open_firmware(struct netdam_soft *soft)
@@ -437,7 +451,9 @@ static int open_parts(struct netdam_soft *soft, const struct netdam_soft_config 
     unsigned vectors = config->queue_pairs != 0 ? config->queue_pairs : QUEUE_PAIRS_DEFAULT;
     int error;
 
-    error = ndsim_port_open(local, config->tap, config->log_opaque, &soft->port);
+    error = config->wire_path != NULL ? ndsim_port_open_wire(config->wire_path, config->wire_peer_path, local,
+                                                             config->tap, config->log_opaque, &soft->port)
+                                      : ndsim_port_open(local, config->tap, config->log_opaque, &soft->port);
     if (error == 0) {
         error = open_memory(soft, config->memory_bytes);
     }
@@ -459,8 +475,10 @@ int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft
     int error;
 
     if (config == NULL || result == NULL || config->listen == NULL || !ndsim_address_parse(config->listen, &local) ||
-        local.sin_addr.s_addr == htonl(INADDR_ANY) || config->memory_bytes == 0 || config->memory_bytes % 4096 != 0 ||
-        config->memory_bytes > INT64_MAX || config->queue_pairs > NETDAM_QUEUE_PAIRS_MAX) {
+        local.sin_addr.s_addr == htonl(INADDR_ANY) ||
+        (config->wire_path != NULL && (config->wire_peer_path == NULL || local.sin_port == 0)) ||
+        config->memory_bytes == 0 || config->memory_bytes % 4096 != 0 || config->memory_bytes > INT64_MAX ||
+        config->queue_pairs > NETDAM_QUEUE_PAIRS_MAX) {
         return -EINVAL;
     }
     soft = calloc(1, sizeof(*soft));

@@ -99,7 +99,9 @@ struct netdam_open_config {
  *        "broker:PATH": what the broker (netdamd) at that socket holds
  *        "udp:ADDR:PORT[,memory=64M][,mtu=1500][,queue-pairs=16]": a soft device in this process, on a UDP socket bound
  *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. ",merge=off" besides gives every
- *        request packets of its own. Needs no privilege.
+ *        request packets of its own. Needs no privilege. With ",wire=PATH:PEERPATH" not on the kernel's network but on
+ *        an Ethernet wire of unix datagrams, as QEMU's "-netdev dgram" has them: PATH is bound here, PEERPATH is the
+ *        other end's; ADDR is the address on that wire, a /24
  * @config: settings, or NULL
  * @device: the handle; netdam_close() releases it
  *

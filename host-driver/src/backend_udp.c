@@ -104,6 +104,18 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
         }
         return 0;
     }
+    if (strcmp(option, "wire") == 0) {
+        char *peer = strchr(value, ':');
+
+        if (!peer || peer == value || peer[1] == '\0') {
+            ndlib_log(log, NETDAM_LOG_ERROR, "udp: wire=%s: not of the form PATH:PEERPATH", value);
+            return -EINVAL;
+        }
+        *peer++ = '\0';
+        soft->wire_path = value;
+        soft->wire_peer_path = peer;
+        return 0;
+    }
     if (!ndlib_parse_size(value, &number)) {
         ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s: \"%s\" is not a size", option, value);
         return -EINVAL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What runs in each of the two guests of `make run`: obeys one-line commands on standard input and answers each with one
+ * What runs in each of the two guests of `make run`, and as each of the two nodes without a card beside them: obeys one-line commands on standard input and answers each with one
  * line, "ok KEY=VALUE..." or "error TEXT". Everything that crosses the network lies in on-board memory.
  */
 #include <errno.h>
@@ -16,24 +16,26 @@
 
 #include <netdam.h>
 
-#define LINE_BYTES     1024
-#define WORDS_MAX      8
-#define AREA_BYTES     (UINT64_C(16) << 20)
-#define VECTOR_COUNT   (UINT32_C(1) << 20)
-#define VECTOR_BYTES   (VECTOR_COUNT * sizeof(float))
-#define MARKER_BYTES   64
-#define MARKER_COPIES  64
-#define LATENCY_COUNT  1000
-#define BULK_BYTES     (UINT32_C(64) << 10)
-#define BULK_COUNT     1024
-#define BULK_DEPTH     16
-#define MESSAGES       64
-#define MESSAGE_BYTES  1024
-#define INTERRUPT_MS   20000
+#define LINE_BYTES    1024
+#define WORDS_MAX     12
+#define AREA_BYTES    (UINT64_C(16) << 20)
+#define VECTOR_COUNT  (UINT32_C(1) << 20)
+#define VECTOR_BYTES  (VECTOR_COUNT * sizeof(float))
+#define MARKER_BYTES  64
+#define MARKER_COPIES 64
+#define LATENCY_COUNT 1000
+#define BULK_BYTES    (UINT32_C(64) << 10)
+#define BULK_COUNT    1024
+#define BULK_DEPTH    16
+#define MESSAGES      64
+#define MESSAGE_BYTES 1024
+#define INTERRUPT_MS  20000
+#define MEMBERS_MAX   4
 
 /* In the area of small things. */
 #define MESSAGES_OFFSET (UINT64_C(1) << 20)
-#define COMMAND_MASTER 0x4 /* bus master enable, in the PCI command register */
+#define CONTROL_OFFSET  (UINT64_C(2) << 20)
+#define COMMAND_MASTER  0x4 /* bus master enable, in the PCI command register */
 
 /* One region of 48 MiB in each guest, in three areas: what others write, what is sent, and small things. */
 enum area {
@@ -49,6 +51,7 @@ struct pair {
     struct netdam_queue *queue;
     struct netdam_peer *peer; /* the other guest */
     struct netdam_peer *self;
+    struct netdam_group *group;
     uint64_t key;
     uint8_t *memory;
     uint64_t file_bytes;
@@ -104,14 +107,14 @@ static void log_line(void *opaque, enum netdam_log_level level, const char *line
     }
 }
 
-/* open KEY OWN OTHER: the device, one region under an agreed key, a queue pair, both nodes as peers. */
+/* open KEY OWN OTHER [DEVICE]: the device, one region under an agreed key, a queue pair, both nodes as peers. */
 static void command_open(struct pair *pair, char **words)
 {
     struct netdam_open_config config = {.log = log_line};
     struct netdam_queue_config queue_config = {.receive_depth = MESSAGES};
     struct netdam_device_info info;
     uint64_t offset;
-    int result = netdam_open("pci", &config, &pair->device);
+    int result = netdam_open(words[4] != NULL ? words[4] : "pci", &config, &pair->device);
 
     if (result != 0) {
         answer("error cannot open the card: %s", reason(result));
@@ -319,6 +322,59 @@ static void command_check(struct pair *pair, char **words)
     answer("ok elements=%u wrong=%u", VECTOR_COUNT, wrong);
 }
 
+/* group RANK ADDRESS...: all members' addresses, the own one included. */
+static void command_group(struct pair *pair, char **words)
+{
+    struct netdam_group_member members[MEMBERS_MAX] = {{0}};
+    unsigned rank = (unsigned)strtoul(words[1], NULL, 10);
+    unsigned count = 0;
+    int result = 0;
+
+    for (; count < MEMBERS_MAX && words[2 + count] != NULL && result == 0; count++) {
+        members[count].key = pair->key;
+        members[count].input = AREA_OUT * AREA_BYTES;
+        members[count].output = AREA_IN * AREA_BYTES;
+        members[count].control = AREA_SMALL * AREA_BYTES + CONTROL_OFFSET;
+        if (count != rank) {
+            result = netdam_peer_open(pair->device, words[2 + count], &members[count].peer);
+        }
+    }
+    memset(area(pair, AREA_SMALL) + CONTROL_OFFSET, 0, NETDAM_CONTROL_BYTES(MEMBERS_MAX));
+    result = result != 0 ? result : netdam_group_create(pair->device, members, count, rank, pair->region, &pair->group);
+    if (result != 0) {
+        answer("error group: %s", reason(result));
+        return;
+    }
+    answer("ok members=%u", count);
+}
+
+/* all-reduce FACTOR...: of the area that is sent, into the other; the sum is checked against all members' factors. */
+static void command_all_reduce(struct pair *pair, char **words)
+{
+    const float *vector = (const float *)(const void *)area(pair, AREA_IN);
+    uint64_t start = now_ns(), seconds_ns;
+    unsigned member = NETDAM_HOP_NONE;
+    uint32_t wrong = 0;
+    int result = pair->group == NULL ? -EINVAL
+                                     : netdam_all_reduce(pair->queue, pair->group, NETDAM_ALU_SUM, NETDAM_TYPE_F32,
+                                                         VECTOR_BYTES, &member, NETDAM_FOREVER);
+
+    if (result != 0) {
+        answer("error all-reduce: %s, member %u", reason(result), member);
+        return;
+    }
+    seconds_ns = now_ns() - start;
+    for (uint32_t i = 0; i < VECTOR_COUNT; i++) {
+        float sum = 0;
+
+        for (unsigned k = 1; words[k] != NULL; k++) {
+            sum += element((unsigned)strtoul(words[k], NULL, 10), i);
+        }
+        wrong += vector[i] != sum;
+    }
+    answer("ok elements=%u wrong=%u seconds=%.6f", VECTOR_COUNT, wrong, (double)seconds_ns / 1e9);
+}
+
 static int compare_u64(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
@@ -408,7 +464,8 @@ static void command_latency(struct pair *pair, char **words)
     }
     qsort(times, LATENCY_COUNT, sizeof(times[0]), compare_u64);
     answer("ok count=%d bytes=%u min_us=%.3f p50_us=%.3f p99_us=%.3f", LATENCY_COUNT, request.length,
-           (double)times[0] / 1e3, (double)times[LATENCY_COUNT / 2] / 1e3, (double)times[LATENCY_COUNT * 99 / 100] / 1e3);
+           (double)times[0] / 1e3, (double)times[LATENCY_COUNT / 2] / 1e3,
+           (double)times[LATENCY_COUNT * 99 / 100] / 1e3);
 }
 
 /* bandwidth OPERATION: 64 KiB each, several under way. */
@@ -654,6 +711,7 @@ static const struct {
     {"stat", 1, command_stat},       {"post", 1, command_post},
     {"send", 2, command_send},       {"receive", 1, command_receive},
     {"lock", 3, command_lock},       {"close", 1, command_close},
+    {"group", 3, command_group},     {"all-reduce", 2, command_all_reduce},
 };
 
 static void obey(struct pair *pair, char *line)

@@ -10,6 +10,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -22,6 +23,8 @@ FIRMWARE = os.path.join(ROOT, "build", "firmware", "netdam-fw.so")
 PAYLOAD = os.path.join(ROOT, "build", "guest", "vmlinuz")
 KEY = "6e657464616d2121"
 ADDRESSES = {"a": "10.78.0.1", "b": "10.78.0.2"}
+NODES = {"c": "10.78.0.3", "d": "10.78.0.4"}
+FACTORS = {"a": 3, "b": 5, "c": 7, "d": 11}
 ONBOARD_BYTES = 64 << 20
 MTU = 9000
 ADDS = 10000
@@ -29,8 +32,8 @@ MARKER_BYTES = 64
 LOCKS = 300
 OPERATIONS = ["write", "read", "reduce", "fetch-add", "cas"]
 BULK = ["write", "read", "reduce"]
-CHECKS = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "bus_master_off_ok",
-          "marker_in_onboard", "marker_control_found", "interrupts_ok"]
+CHECKS = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok",
+          "bus_master_off_ok", "marker_in_onboard", "marker_control_found", "interrupts_ok"]
 MACHINE = ["-machine", "kernel-irqchip=split", "-device", "intel-iommu,intremap=on"]
 
 
@@ -55,6 +58,48 @@ class Card:
         return self.answer(command)
 
 
+class Node:
+    """The same program beside the guests: a node without a card, on the guests' wire."""
+
+    def __init__(self, name, directory):
+        self.name = name
+        self.path = os.path.join(directory, name)
+        self.peer_path = os.path.join(directory, f"hub-{name}")
+        self._process = subprocess.Popen([os.path.join(RUN, "pair")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        self._line()
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _line(self):
+        line = self._process.stdout.readline()
+        if not line:
+            raise boot.GuestError(f"node {self.name} has ended")
+        return line.strip()
+
+    def ask(self, command):
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+
+    def answer(self, command):
+        line = self._line()
+        if not line.startswith("ok"):
+            raise boot.GuestError(f"node {self.name}: {command}: {line}")
+        return dict(item.split("=", 1) for item in line.split()[1:])
+
+    def do(self, command):
+        self.ask(command)
+        return self.answer(command)
+
+    def open(self):
+        address = NODES[self.name]
+        self.do(f"open {KEY} {address} {address} udp:{address}:20036,memory=64M,mtu={MTU},wire={self.path}:{self.peer_path}")
+
+
 def both(cards, commands):
     """One command for each, at the same moment."""
     for card, command in zip(cards, commands):
@@ -66,7 +111,7 @@ def make_guest(name, wire):
     device = (f"netdam,memdev=onboard,netdev=net0,ip={ADDRESSES[name]}/24,mac=02:00:0a:4e:00:0{ord(name) - 96},"
               f"mtu={MTU},firmware={FIRMWARE}")
     return boot.Guest(f"run-{name}", "pair-inside.sh", initrd=os.path.join(RUN, "pair.cpio"), memories={"onboard": ONBOARD_BYTES},
-                      wires=[wire], args=MACHINE + ["-device", device], append="intel_iommu=on")
+                      wires=[wire], hubs=name == "a", args=MACHINE + ["-device", device], append="intel_iommu=on")
 
 
 def say(text):
@@ -123,6 +168,27 @@ def lock(a, b, result):
     result["lock_exact"] = number == 2 * LOCKS
     say(f"A and B took a compare-and-swap lock {LOCKS} times each to add 1 to a number: it is {number}; "
         f"the lock was taken {sum(int(answer['refused']) for answer in answers)} times when asked for")
+
+
+def all_reduce(a, b, result):
+    """The cards of both guests and two nodes beside them, all on one wire: A's end of it becomes a hub."""
+    with tempfile.TemporaryDirectory(prefix="netdam-run-") as directory, Node("c", directory) as c, Node("d", directory) as d:
+        for node in (c, d):
+            a.guest.plug(0, f"node-{node.name}", node.peer_path, node.path)
+            node.open()
+        members = [a, b, c, d]
+        addresses = " ".join({**ADDRESSES, **NODES}[member.name] for member in members)
+        both(members, [f"group {rank} {addresses}" for rank in range(len(members))])
+        both(members, [f"vector {FACTORS[member.name]}" for member in members])
+        answers = both(members, ["all-reduce " + " ".join(str(FACTORS[member.name]) for member in members)] * len(members))
+        stats = both([c, d], ["stat"] * 2)
+    result["all_reduce_members"] = len(members)
+    result["all_reduce_elements"] = int(answers[0]["elements"])
+    result["all_reduce_seconds"] = max(float(answer["seconds"]) for answer in answers)
+    result["all_reduce_ok"] = all(answer["wrong"] == "0" for answer in answers) and all(
+        stat["main_memory_bytes"] == "0" for stat in stats)
+    say(f"A, B and two nodes beside them summed vectors of {answers[0]['elements']} float32, one descriptor each: "
+        f"{', '.join(answer['wrong'] for answer in answers)} elements wrong, {result['all_reduce_seconds'] * 1e3:.0f} ms")
 
 
 def measure(a, result):
@@ -201,12 +267,13 @@ def work(a, b, result):
     lock(a, b, result)
     search_marker(a, b, result)
     measure(a, result)
+    all_reduce(a, b, result)
     stats = [card.do("stat") for card in (a, b)]
     result["main_memory_bytes"] = sum(int(stat["main_memory_bytes"]) for stat in stats)
     result["retransmissions"] = sum(int(stat["retransmissions"]) for stat in stats)
     still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
     result["bus_master_off_ok"] = off + still_off == ["0"] * 4 and all(
-        result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact"))
+        result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok"))
 
 
 def commit():

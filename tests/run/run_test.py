@@ -9,7 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 RESULT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build", "run", "test.json")
-TRUE = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "bus_master_off_ok",
+TRUE = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok", "bus_master_off_ok",
         "marker_in_onboard", "marker_control_found", "interrupts_ok"]
 ZERO = ["marker_in_main_memory", "main_memory_bytes"]
 NUMBERS = ["write_lat_p50_us", "write_bw_64k_GBps", "run_seconds"]

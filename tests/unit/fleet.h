@@ -35,6 +35,9 @@ static inline void fleet_start(struct fleet *fleet, uint64_t seed, unsigned fami
         ndtest_config_default(&config, i);
         config.memory_bytes = 0x40000;
         config.mtu = mtu;
+        config.peers = config.regions = 8;
+        config.operations = config.window = 64;
+        config.chains = config.lane_windows = 32;
         config.rto_initial_ns = 2 * UNIT_MS;
         config.rto_min_ns = UNIT_MS / 2;
         config.rto_max_ns = 20 * UNIT_MS;

@@ -173,6 +173,71 @@ static void every_member_has_its_part_whatever_the_weather(void **state)
     }
 }
 
+/* Values of very different sizes: their float sum depends on the order of its terms. */
+static float rough(unsigned member, uint32_t n)
+{
+    return (float)(1 + n % 7) * (member % 2 != 0 ? 1.0e-4f : 3.0e4f) * (float)(int32_t)(n % 3 - 1 + member);
+}
+
+static void float_sums_are_the_same_whatever_the_weather(void **state)
+{
+    enum { LENGTH = 8200 };
+    static uint8_t expected[LENGTH];
+    bool orders_matter = false;
+
+    (void)state;
+    for (uint32_t seed = 0; seed < 1000; seed++) {
+        struct job job = {.opcode = NETDAM_OP_ALL_REDUCE,
+                          .operation = NETDAM_ALU_SUM,
+                          .type = NETDAM_TYPE_F32,
+                          .members = 4,
+                          .length = LENGTH,
+                          .instance = 1,
+                          .in_place = seed % 2 != 0};
+        struct fleet fleet;
+
+        fleet_start(&fleet, seed, 4, 1500);
+        if (seed != 0) {
+            fleet.wire.weather = (struct ndtest_weather){.drop = 50000,
+                                                         .duplicate = 50000,
+                                                         .late = 20000,
+                                                         .latency_ns = 5000,
+                                                         .jitter_ns = 100000,
+                                                         .late_ns = 5000000};
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            for (uint32_t n = 0; n < LENGTH / 4; n++) {
+                float value = rough(i, n);
+
+                memcpy(fleet.nodes[i].memory + BASE + INPUT + n * 4u, &value, 4);
+            }
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            post(&fleet, &job, (i + seed) % 4);
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            const uint8_t *out = fleet.nodes[i].memory + BASE + (job.in_place ? INPUT : OUTPUT);
+
+            assert_int_equal(fleet_wait(&fleet, i).status, NETDAM_STATUS_OK);
+            if (seed == 0 && i == 0) {
+                memcpy(expected, out, LENGTH);
+            }
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            assert_memory_equal(fleet.nodes[i].memory + BASE + (job.in_place ? INPUT : OUTPUT), expected, LENGTH);
+        }
+        fleet_stop(&fleet);
+    }
+    /* It would show if the order were another. */
+    for (uint32_t n = 0; n < LENGTH / 4; n++) {
+        volatile float up = ((rough(0, n) + rough(1, n)) + rough(2, n)) + rough(3, n);
+        volatile float down = ((rough(3, n) + rough(2, n)) + rough(1, n)) + rough(0, n);
+
+        orders_matter |= up != down;
+    }
+    assert_true(orders_matter);
+}
+
 static void a_member_that_dies_is_named_by_all_others(void **state)
 {
     unsigned failed = 0;
@@ -222,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_has_its_part_whatever_the_weather),
+        cmocka_unit_test(float_sums_are_the_same_whatever_the_weather),
         cmocka_unit_test(a_member_that_dies_is_named_by_all_others),
     };
 

@@ -503,7 +503,6 @@ static void local_mistakes_are_refused(void **state)
          NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {{.opcode = NETDAM_OP_FETCH_ADD, .type = NETDAM_TYPE_F32, .length = 4}, NETDAM_STATUS_LOCAL_DESCRIPTOR},
         {{.opcode = NETDAM_OP_FETCH_ADD, .type = NETDAM_TYPE_U64, .length = 4}, NETDAM_STATUS_LOCAL_DESCRIPTOR},
-        {{.opcode = NETDAM_OP_BARRIER, .length = 0}, NETDAM_STATUS_LOCAL_UNSUPPORTED},
         {{.opcode = NETDAM_OP_WRITE, .local = {source, 4089}, .length = 8}, NETDAM_STATUS_LOCAL_RANGE},
         {{.opcode = NETDAM_OP_READ, .local = {sink, UINT64_MAX - 3}, .length = 8}, NETDAM_STATUS_LOCAL_RANGE},
         {{.opcode = NETDAM_OP_WRITE, .local = {sink, 0}, .length = 8}, NETDAM_STATUS_LOCAL_PERMISSION},
@@ -518,7 +517,7 @@ static void local_mistakes_are_refused(void **state)
         print_message("# %s, expecting %s\n", netdam_op_name(request.opcode) ? netdam_op_name(request.opcode) : "?",
                       netdam_status_name(table[i].status));
         request.remote.peer = a.peer;
-        request.remote.key = request.opcode == NETDAM_OP_ECHO || request.opcode == NETDAM_OP_BARRIER ? 0 : KEY;
+        request.remote.key = request.opcode == NETDAM_OP_ECHO ? 0 : KEY;
         assert_int_equal(status_of(&request, &completion), table[i].status);
         assert_int_equal(completion.length, 0);
     }

@@ -189,8 +189,10 @@ void requester_sends_golden_requests(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* What software would post so that the golden chain results: its list to the second region, its payload to the first. */
-static void describe_chain(struct instance *instance, const uint8_t *header, const uint32_t peers[2],
+/*
+ * What software would post so that the golden chain results: payload, list and result one behind the other in `region`.
+ */
+static void describe_chain(struct instance *instance, const uint8_t *header, const uint32_t peers[2], uint32_t region,
                            struct netdam_descriptor *descriptor)
 {
     size_t node = header[offsetof(struct netdam_wire_header, node_form)] == NETDAM_NODE_FORM_IPV6
@@ -223,7 +225,13 @@ static void describe_chain(struct instance *instance, const uint8_t *header, con
         stores_last = (netdam_op_flags(entry.opcode) & NETDAM_OPF_MODIFIES) != 0;
         memcpy(instance->memory + REGIONS_BASE + REGION_BYTES + i * sizeof(entry), &entry, sizeof(entry));
     }
-    descriptor->u.buffer.result_address = loads && !stores_last ? 2 * REGION_BYTES : 0;
+    descriptor->immediate = region;
+    if (loads && !stores_last) {
+        descriptor->peer = region;
+        descriptor->u.buffer.result_address = 2 * REGION_BYTES;
+    }
+    /* A chain that begins with LOAD takes nothing along. */
+    descriptor->local_region = payload_bytes == 0 && descriptor->length != 0 ? 0 : region;
     memcpy(instance->memory + REGIONS_BASE, segment, payload_bytes);
 }
 
@@ -240,7 +248,7 @@ static bool chain_is_sent(struct instance *instance, const char *name, const cha
     const uint64_t queue[] = {SQ_BASE, RING_LOG2, CQ_BASE, RING_LOG2, 0, 0, (uint64_t)NETDAM_VECTOR_NONE << 16, 0};
     const uint64_t region[] = {REGIONS_BASE, 3 * REGION_BYTES, NETDAM_PERMISSION_ALL, 0, 0, 0};
     struct netdam_descriptor descriptor;
-    uint32_t peers[2];
+    uint32_t peers[2], index;
 
     assert_true(bytes != 0);
     instance->entropy = CONTEXT;
@@ -255,8 +263,8 @@ static bool chain_is_sent(struct instance *instance, const char *name, const cha
         peers[i] = (uint32_t)instance_command(instance, NETDAM_ADMIN_PEER_OPEN, address, 3);
     }
     (void)instance_command(instance, NETDAM_ADMIN_QUEUE_CREATE, queue, 8);
-    describe_chain(instance, frame + golden_header_at(frame), peers, &descriptor);
-    descriptor.local_region = (uint32_t)instance_command(instance, NETDAM_ADMIN_REGION_CREATE, region, 6);
+    index = (uint32_t)instance_command(instance, NETDAM_ADMIN_REGION_CREATE, region, 6);
+    describe_chain(instance, frame + golden_header_at(frame), peers, index, &descriptor);
     for (unsigned i = 0; i < 3; i++) {
         post(instance, &descriptor);
     }

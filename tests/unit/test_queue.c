@@ -329,8 +329,8 @@ static void every_opcode_that_is_not_executed_is_told_apart_from_nonsense(void *
     bench_start(&b, NULL, 4, GENERATION);
     for (unsigned opcode = 0; opcode <= UINT8_MAX; opcode++) {
         unsigned flags = netdam_op_flags(opcode);
-        bool nonsense = flags == 0 || (flags & (NETDAM_OPF_CONTROL | NETDAM_OPF_CHAIN)) != 0 ||
-                        opcode == NETDAM_OP_CHAIN; /* it lacks a list */
+        /* Those of the device lack a list. */
+        bool nonsense = flags == 0 || (flags & (NETDAM_OPF_CONTROL | NETDAM_OPF_CHAIN | NETDAM_OPF_DEVICE)) != 0;
         struct netdam_descriptor d = bench_descriptor(&b, opcode, 0, 8, opcode);
 
         d.operation = (flags & NETDAM_OPF_ALU) != 0 ? NETDAM_ALU_SUM : NETDAM_ALU_NONE;

@@ -364,6 +364,9 @@ static void write_constants(void)
     S(netdam_segment) \
     M(netdam_segment, opcode) M(netdam_segment, operation) M(netdam_segment, type) M(netdam_segment, reserved) \
     M(netdam_segment, peer) M(netdam_segment, key) M(netdam_segment, address) M(netdam_segment, zero) \
+    S(netdam_member) \
+    M(netdam_member, peer) M(netdam_member, region) M(netdam_member, key) M(netdam_member, input) \
+    M(netdam_member, output) M(netdam_member, control) \
     S(netdam_completion) \
     M(netdam_completion, user_data) M(netdam_completion, result) M(netdam_completion, length) \
     M(netdam_completion, status) M(netdam_completion, opcode) M(netdam_completion, flags) M(netdam_completion, hop) \

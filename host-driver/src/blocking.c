@@ -206,7 +206,7 @@ int netdam_transact(struct netdam_queue *queue, const struct netdam_transaction 
                     uint64_t timeout_ns)
 {
     struct netdam_completion completion;
-    int rc = execute(queue, &transaction->request, ndlib_deadline(timeout_ns), &completion);
+    int rc = ndlib_execute(queue, &transaction->request, ndlib_deadline(timeout_ns), &completion);
 
     if (failed && names_operation(rc)) {
         *failed = (unsigned)completion.result;

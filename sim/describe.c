@@ -130,7 +130,7 @@ static void add_request(struct text *text, const struct netdam_wire_header *head
     size_t node = header->node_form == NETDAM_NODE_FORM_IPV4   ? sizeof(struct netdam_wire_node_ipv4)
                   : header->node_form == NETDAM_NODE_FORM_IPV6 ? sizeof(struct netdam_wire_node_ipv6)
                                                                : 0;
-    size_t at = (sizeof(segment) + node) * header->segment_index;
+    size_t at = node + (sizeof(segment) + node) * header->segment_index; /* the origin comes before the segments */
 
     if (at > bytes || bytes - at < sizeof(segment)) {
         add(text, " without the segment it names");

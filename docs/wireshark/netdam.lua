@@ -220,21 +220,27 @@ end
 
 local function note_request(p, frame, time)
     local loose = p.context .. "/" .. p.number
-    local exact = loose .. "/" .. (p.opcode or "")
+    -- At each hop of a chain it is the same request with another current segment.
+    local exact = loose .. "/" .. (p.is_chain and "chain" or p.opcode or "")
     local exchange = by_key[exact]
     -- A CONFIRM's number is the floor, so that two of them may well have the same.
     if not exchange or (p.opcode == opcode_of.CONFIRM and bit.band(p.flags, flag.AGAIN) == 0) then
         exchange = new_exchange({exact, loose})
     end
     by_key[loose] = exchange
-    exchange.frames[#exchange.frames + 1] = {frame = frame, time = time, generation = p.generation}
-    by_frame[frame] = {exchange = exchange, index = #exchange.frames}
+    local first
+    for _, earlier in ipairs(exchange.frames) do
+        first = first or (earlier.hop == p.segment_index and earlier.frame or nil)
+    end
+    exchange.frames[#exchange.frames + 1] = {frame = frame, time = time, generation = p.generation, hop = p.segment_index}
+    by_frame[frame] = {exchange = exchange, index = #exchange.frames, first = first}
 end
 
 local function note_response(p, frame)
     local loose = p.context .. "/" .. p.number
     local exchange = by_key[loose .. "/" .. (p.opcode or "")]
-    if not exchange and (p.is_unbelieved or p.segment_count > 1) then
+    exchange = exchange or by_key[loose .. "/chain"]
+    if not exchange and p.is_unbelieved then
         exchange = by_key[loose]
     end
     if not exchange then
@@ -244,7 +250,7 @@ local function note_response(p, frame)
     -- The newest one that carried the generation which the answer echoes, else the newest.
     local request = exchange.frames[#exchange.frames]
     for i = #exchange.frames, 1, -1 do
-        if not p.is_unbelieved and exchange.frames[i].generation == p.echo then
+        if not p.is_unbelieved and exchange.frames[i].generation == p.echo and exchange.frames[i].hop == p.segment_index then
             request = exchange.frames[i]
             break
         end
@@ -284,9 +290,9 @@ local function show_exchange(p, pinfo, tree)
     elseif pinfo.visited and bit.band(p.flags, flag.UNRELIABLE) == 0 then
         tree:add_proto_expert_info(problem.no_response)
     end
-    if known.index > 1 then
-        tree:add(extra.repetition_of, known.exchange.frames[1].frame):set_generated()
-        tree:add_proto_expert_info(problem.repetition, "Sent before, in frame " .. known.exchange.frames[1].frame)
+    if known.first then
+        tree:add(extra.repetition_of, known.first):set_generated()
+        tree:add_proto_expert_info(problem.repetition, "Sent before, in frame " .. known.first)
     end
 end
 
@@ -403,6 +409,16 @@ local function show_request_body(p, tvb, tree, at)
     end
     if not form then
         return nil
+    end
+    local node = form_structure[form]
+    if node then
+        p.is_chain = true
+        if at + t[node].bytes > p.header_length or at + t[node].bytes > tvb:captured_len() then
+            return nil
+        end
+        local sub = tree:add(netdam, tvb:range(at, t[node].bytes), "Origin")
+        members(sub, tvb, node, {"address", "port", "reserved"}, at)
+        at = at + t[node].bytes
     end
     for index = 0, math.min(p.segment_count, t.segments_max) - 1 do
         at = show_segment(p, tvb, tree, index, at, form_structure[form])

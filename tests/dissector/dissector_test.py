@@ -164,6 +164,25 @@ def test_golden(tshark, directory, packets):
     check(len(plain) > 50 and not wrong, "every field is what the independent client reads", wrong)
 
 
+def test_chains(tshark, directory, packets):
+    by_name = {p.name: p for p in packets}
+    names = ("write-chain-request", "write-chain-passed-on", "write-chain-answer", "write-chain-again-request",
+             "write-chain-again-passed-on", "reduce-chain-ipv6-request")
+    pcap = os.path.join(directory, "chains.pcap")
+    write_pcap(pcap, [by_name[name].frame for name in names])
+    trees = tshark.details(pcap)[1]
+    check(all(re.search(r"(?m)^ +Origin$", tree) and "Segment 1" in tree for i, tree in enumerate(trees) if i != 2),
+          "a chain shows its origin and its segments")
+    current = [re.findall(r"Segment (\d) \(current\): (\w+)", tree) for tree in trees]
+    check(current == [[("0", "WRITE")], [("1", "WRITE")], [], [("0", "WRITE")], [("1", "WRITE")], [("0", "REDUCE")]],
+          "and which of them is the current one", [current])
+    check("Node address: 10.0.0.1" in trees[1] and "Node address: fd00::3" in trees[5], "nodes have their addresses")
+    shown = tshark.fields(pcap, ["netdam.repetition_of", "netdam.request_in"])
+    check([s["netdam.repetition_of"] for s in shown][:5] == ["", "", "", "1", "2"],
+          "what is passed on is a repetition of what was passed on before only", [shown])
+    check(shown[2]["netdam.request_in"] == "2", "the answer names the packet at its hop", [shown[2]])
+
+
 def with_header_crc(datagram):
     length = int.from_bytes(datagram[26:28], "big")
     if len(datagram) < 32 or not 32 <= length <= len(datagram):
@@ -290,6 +309,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         tshark = Tshark(directory)
         test_golden(tshark, directory, packets)
+        test_chains(tshark, directory, packets)
         test_damaged(tshark, directory, packets)
         test_traffic(tshark, directory)
     print(f"1..{number}")

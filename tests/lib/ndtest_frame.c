@@ -116,7 +116,7 @@ static size_t header_bytes(const uint8_t *header, size_t left)
         if (segment_bytes(header[6]) == 0 || header[4] == 0) {
             return 0;
         }
-        bytes += header[4] * segment_bytes(header[6]);
+        bytes += segment_bytes(header[6]) - 32 + header[4] * segment_bytes(header[6]);
     } else if (header[1] == NETDAM_KIND_RESPONSE) {
         bytes += 32;
     } else {
@@ -157,6 +157,8 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     packet->status = header[7];
     packet->flags = (uint16_t)flags;
     packet->segment_count = header[4];
+    packet->segment_index = header[5];
+    packet->node_form = header[6];
     packet->context = get64(header + 8);
     packet->number = get48(header + 16);
     packet->distance = (uint16_t)get16(header + 22);
@@ -166,6 +168,13 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     packet->header_bytes = covered;
     packet->immediate = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? get64(header + 32) : 0;
     body = header + 32 + ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? 8 : 0) + ((flags & NETDAM_FLAG_TENANT) != 0 ? 32 : 0);
+    if (packet->kind == NETDAM_KIND_REQUEST) {
+        packet->segments = body + segment_bytes(header[6]) - 32;
+        if (packet->segment_index >= packet->segment_count) {
+            return false;
+        }
+        body = packet->segments + packet->segment_index * segment_bytes(header[6]);
+    }
     packet->opcode = body[0];
     packet->operation = body[1];
     packet->type = body[2];

@@ -14,12 +14,14 @@ struct ndtest_packet {
     uint8_t operation;
     uint8_t type;
     uint8_t segment_count;
+    uint8_t segment_index; /* RESPONSE: the hop that answers */
+    uint8_t node_form;     /* REQUEST: not IMPLICIT for a chain */
     uint16_t flags;
     uint16_t distance;
     uint32_t payload_bytes;
     uint64_t context;
     uint64_t number;
-    uint32_t length;  /* of the first segment, or the answer's */
+    uint32_t length;  /* of the current segment, or the answer's */
     uint64_t key;     /* REQUEST */
     uint64_t address; /* REQUEST */
     uint64_t generation;
@@ -27,8 +29,9 @@ struct ndtest_packet {
     uint64_t floor;     /* RESPONSE */
     uint64_t immediate; /* 0 without the extension */
     const uint8_t *payload;
-    const uint8_t *header; /* struct netdam_wire_header */
-    size_t header_bytes;   /* up to the payload: what header_crc covers */
+    const uint8_t *segments; /* REQUEST: the first; a chain's origin lies before it */
+    const uint8_t *header;   /* struct netdam_wire_header */
+    size_t header_bytes;     /* up to the payload: what header_crc covers */
 };
 
 /*

@@ -105,14 +105,17 @@ static bool read_list(const struct ndfw *fw, const struct ndfw_packet *packet, s
             last_store = i;
         }
     }
+    if ((stores && compares_read) ||
+        (stores_behind_read != 0 && (stores_behind_read != 1 || last_store + 1u != packet->segment_count))) {
+        return false;
+    }
     /* `segment` is the last. */
     hop->last = packet->hop + 1u == packet->segment_count;
     hop->stores_later = stores && packet->hop <= last_store;
     hop->with_lane = hop->stores_later && packet->opcode != NETDAM_OP_FORWARD;
     hop->returns = reads && (netdam_op_flags(segment.opcode) & NETDAM_OPF_MODIFIES) == 0;
     hop->payload_after = loads_later && packet->opcode != NETDAM_OP_LOAD ? 0 : length;
-    return !(stores && compares_read) &&
-           (stores_behind_read == 0 || (stores_behind_read == 1 && last_store + 1u == packet->segment_count));
+    return true;
 }
 
 static bool lengths_agree(const struct ndfw *fw, const struct ndfw_packet *packet, const struct hop *hop)

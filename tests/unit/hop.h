@@ -61,11 +61,13 @@ static inline void expect_dropped(const char *what, uint64_t drops)
 /* The answer that a chain gets, from the segment with this index. */
 static inline struct ndtest_packet expect_answer(const char *what, const struct chain *c, enum netdam_status status)
 {
-    struct ndtest_packet answer;
+    struct ndtest_packet answer = {0};
+    size_t bytes = 0;
 
-    if (!unit_sent(&u, &answer)) {
+    if (unit_sent_frame(&u, &bytes) == NULL) {
         fail_msg("%s: no answer", what);
     }
+    assert_true(ndtest_packet_read(u.shown, bytes, chain_target(&u).port, &answer));
     if (answer.kind != NETDAM_KIND_RESPONSE) {
         fail_msg("%s: was passed on", what);
     }

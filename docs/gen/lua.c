@@ -7,6 +7,7 @@
 
 #include "netdam/isa.h"
 #include "netdam/status.h"
+#include "netdam/transaction.h"
 #include "netdam/wire.h"
 
 static void write_values(FILE *f)
@@ -35,6 +36,13 @@ static void write_values(FILE *f)
     fprintf(f, "t.modifies = {\n");
     NETDAM_OP_LIST(ROW)
     fprintf(f, "}\n");
+#undef ROW
+#define ROW(name, value, permission, data, text)                                                                       \
+    fprintf(f, "    [%d] = {name = \"%s\", data = %s},\n", (value), #name, (data) != 0 ? "true" : "false");
+    fprintf(f, "t.entry_kind = {\n");
+    NETDAM_TRANSACTION_KIND_LIST(ROW)
+    fprintf(f, "}\nt.entry_bytes = %zu\nt.entries_max = %d\nt.fetch_max = %d\n",
+            sizeof(struct netdam_transaction_entry), NETDAM_TRANSACTION_ENTRIES_MAX, NETDAM_TRANSACTION_FETCH_MAX);
 #undef ROW
 #define ROW(name, value, bytes, class_, text) fprintf(f, "    [0x%02x] = \"%s\",\n", (unsigned)(value), #name);
     fprintf(f, "t.type = {\n");

@@ -94,6 +94,21 @@ for _, name in ipairs({"opcode", "operation", "type", "length", "generation"}) d
     fields.answer[name] = fields.segment[name]
 end
 
+-- A transaction's list is little-endian, like all payload.
+local entry_kinds = {}
+for value, kind in pairs(t.entry_kind) do
+    entry_kinds[value] = kind.name
+end
+fields.entry = {
+    kind = ProtoField.uint8("netdam.entry.kind", "Kind", DEC, entry_kinds),
+    reserved = ProtoField.bytes("netdam.entry.reserved", "Reserved"),
+    length = ProtoField.uint32("netdam.entry.length", "Length", DEC),
+    key = ProtoField.uint64("netdam.entry.key", "Region key", HEX),
+    address = ProtoField.uint64("netdam.entry.address", "Address", HEX),
+    data = ProtoField.bytes("netdam.entry.data", "Data"),
+    padding = ProtoField.bytes("netdam.entry.padding", "Padding"),
+}
+
 local flag_fields = {}
 for _, f in ipairs(t.flag) do
     flag_fields[#flag_fields + 1] = ProtoField.bool("netdam.flags." .. f.name:lower(), f.name, 16, nil, f.value)
@@ -459,6 +474,66 @@ local function show_extensions(p, tvb, tree)
     return at
 end
 
+-- One entry of a transaction's list. Returns where the next one begins and what is fetched; nil and why if it is wrong.
+local function show_entry(tvb, tree, index, at, past)
+    if at + t.entry_bytes > past then
+        tree:add_le(fields.entry.kind, tvb:range(at, 1))
+        return nil, "An entry goes beyond the payload"
+    end
+    local kind = t.entry_kind[tvb:range(at, 1):uint()]
+    local length = tvb:range(at + 4, 4):le_uint()
+    local data = kind and kind.data and length or 0
+    local bytes = t.entry_bytes + math.ceil(data / 8) * 8
+    local sub = tree:add(netdam, tvb:range(at, math.min(bytes, past - at)),
+                         string.format("Entry %d: %s of %.0f bytes", index, kind and kind.name or "?", length))
+    sub:add_le(fields.entry.kind, tvb:range(at, 1))
+    sub:add_le(fields.entry.reserved, tvb:range(at + 1, 3))
+    sub:add_le(fields.entry.length, tvb:range(at + 4, 4))
+    sub:add_le(fields.entry.key, tvb:range(at + 8, 8))
+    sub:add_le(fields.entry.address, tvb:range(at + 16, 8))
+    if not kind then
+        return nil, "The kind of an entry is not defined"
+    elseif tvb:range(at + 1, 3):uint() ~= 0 then
+        return nil, "A reserved byte of an entry is not 0"
+    elseif at + bytes > past then
+        return nil, "An entry's data goes beyond the payload"
+    end
+    at = at + t.entry_bytes
+    if data > 0 then
+        sub:add(fields.entry.data, tvb:range(at, data))
+    end
+    local padding = bytes - t.entry_bytes - data
+    if padding > 0 then
+        sub:add(fields.entry.padding, tvb:range(at + data, padding))
+        if tvb:raw(at + data, padding):find("[^%z]") then
+            return nil, "An entry's padding is not 0"
+        end
+    end
+    return at - t.entry_bytes + bytes, kind.data and 0 or length
+end
+
+local function show_entries(tvb, tree, at, past)
+    local count, fetched, wrong = 0, 0, nil
+    while at and at < past and count < t.entries_max do
+        local next_at, told = show_entry(tvb, tree, count, at, past)
+        if next_at then
+            fetched = fetched + told
+        else
+            wrong = told
+        end
+        at = next_at
+        count = count + 1
+    end
+    if not wrong and (count == 0 or at < past) then
+        wrong = string.format("A list has 1 to %d entries", t.entries_max)
+    elseif not wrong and fetched > t.fetch_max then
+        wrong = string.format("The list fetches more than %d bytes", t.fetch_max)
+    end
+    if wrong then
+        tree:add_proto_expert_info(problem.form, wrong)
+    end
+end
+
 local function show_payload(p, tvb, tree)
     local at, captured = p.header_length, tvb:captured_len()
     local has_crc = bit.band(p.flags, flag.PAYLOAD_CRC) ~= 0 and p.payload_length > 0
@@ -466,6 +541,9 @@ local function show_payload(p, tvb, tree)
     local there = math.min(p.payload_length, captured - at)
     if there > 0 then
         tree:add(extra.payload, tvb:range(at, there))
+    end
+    if p.kind == REQUEST and t.opcode[p.opcode or 0] == "TRANSACTION" and there == p.payload_length then
+        show_entries(tvb, tree, at, at + there)
     end
     if expected ~= tvb:reported_len() then
         tree:add_proto_expert_info(problem.malformed, string.format("The datagram has %d bytes, its header says %d",

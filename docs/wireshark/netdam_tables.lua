@@ -59,6 +59,14 @@ t.modifies = {
     [0x33] = true,
     [0x50] = true,
 }
+t.entry_kind = {
+    [1] = {name = "COMPARE", data = true},
+    [2] = {name = "FETCH", data = false},
+    [3] = {name = "WRITE", data = true},
+}
+t.entry_bytes = 24
+t.entries_max = 16
+t.fetch_max = 128
 t.type = {
     [0x00] = "NONE",
     [0x01] = "U8",

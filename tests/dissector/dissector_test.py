@@ -132,6 +132,21 @@ def wrong_fields(golden, shown):
     return wrong
 
 
+ENTRY_FIELDS = ["netdam.entry." + name for name in ("kind", "key", "address", "length", "data")]
+
+
+def wrong_entries(golden, shown, tree):
+    """Of a transaction: its entries against the independent client's reader; a list of wrong form is told."""
+    entries = nd.read_entries(nd.decode(golden.datagram()).payload)
+    if entries is None:
+        return [] if "A node refuses this" in tree or "Warning/Protocol" in tree else [f"{golden.name}: taken for right"]
+    columns = [[v for v in shown[name].split(",") if v] for name in ENTRY_FIELDS]
+    right = [[e[i] for e in entries] for i in range(4)]
+    wrong = [[int(v, 0) for v in column] for column in columns[:4]] != right or "Warning/Protocol" in tree
+    wrong |= [bytes.fromhex(v.replace(":", "")) for v in columns[4]] != [e[4] for e in entries if e[4]]
+    return [f"{golden.name}: entries are {columns}"] if wrong else []
+
+
 # What the tree has to say about a packet that is dropped for one of these reasons.
 COMPLAINTS = {"RX_HEADER_CRC": "Header CRC: wrong", "RX_PAYLOAD_CRC": "Payload CRC: wrong",
               "RX_MALFORMED": "Error/Malformed"}
@@ -162,6 +177,11 @@ def test_golden(tshark, directory, packets):
     plain = [(p, s) for p, s in zip(packets, shown) if p.kind == "encode" and len(p.said("opcode")) == 1]
     wrong = [w for p, s in plain for w in wrong_fields(p, s)]
     check(len(plain) > 50 and not wrong, "every field is what the independent client reads", wrong)
+    shown = tshark.fields(pcap, ENTRY_FIELDS)
+    lists = [(p, s, tree) for p, s, tree in zip(packets, shown, trees) if p.name.startswith("transaction-") and
+             p.name.endswith("-request")]
+    wrong = [w for p, s, tree in lists for w in wrong_entries(p, s, tree)]
+    check(len(lists) > 15 and not wrong, "so are the entries of transactions, and wrong lists are called that", wrong)
 
 
 def test_chains(tshark, directory, packets):

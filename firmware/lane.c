@@ -59,7 +59,7 @@ static struct ndfw_window *take_window(struct ndfw *fw, struct ndfw_lane *lane)
     window->context = lane->context;
     window->seen_ns = fw->now_ns;
     window->above = 0;
-    window->replies = NDFW_NONE;
+    memset(window->replied, 0, sizeof(window->replied));
     memset(window->bits, 0, sizeof(window->bits));
     lane->window = (uint16_t)(index + 1);
     if (fw->window_count == 1) {
@@ -72,7 +72,7 @@ static void release_window(struct ndfw *fw, struct ndfw_lane *lane)
 {
     uint32_t index = lane->window - 1u;
 
-    ndfw_replies_free(fw, &fw->windows[index], UINT64_MAX);
+    ndfw_replies_free(fw, &fw->windows[index], 0, NETDAM_WINDOW_MAX);
     fw->windows[index].in_use = false;
     fw->windows[index].next_free = fw->window_free;
     fw->window_free = index;
@@ -160,7 +160,7 @@ static void advance_floor(struct ndfw *fw, struct ndfw_lane *lane, uint64_t clai
     if (lane->window != 0) {
         struct ndfw_window *window = &fw->windows[lane->window - 1u];
 
-        ndfw_replies_free(fw, window, claim);
+        ndfw_replies_free(fw, window, floor, claim);
         if (claim - floor >= NETDAM_WINDOW_MAX) {
             memset(window->bits, 0, sizeof(window->bits));
         } else {

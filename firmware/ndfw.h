@@ -275,15 +275,14 @@ struct ndfw_window {
     uint64_t bits[NETDAM_WINDOW_MAX / 64];
     uint64_t values[NETDAM_WINDOW_MAX];
     uint8_t statuses[NETDAM_WINDOW_MAX];
+    uint64_t replied[NETDAM_WINDOW_MAX / 64]; /* the value is the place of a reply, plus 1 */
     uint32_t next_free;
-    uint32_t replies; /* list of those that belong to this window's numbers */
     bool in_use;
 };
 
 /* What a transaction fetched, kept while its number is unfinished. */
 struct ndfw_reply {
-    uint64_t number;
-    uint32_t next; /* in the free list, or in the window's */
+    uint32_t next_free;
     uint32_t length;
     uint8_t bytes[NETDAM_TRANSACTION_FETCH_MAX];
 };
@@ -518,8 +517,8 @@ enum netdam_status ndfw_transaction_execute(struct ndfw *fw, const struct ndfw_p
 uint32_t ndfw_transaction_answer(const struct ndfw *fw, const struct ndfw_lane_result *result, const uint8_t **payload,
                                  uint32_t *payload_length);
 void ndfw_replies_start(struct ndfw *fw);
-/* Frees what belongs to numbers of the window below this one. */
-void ndfw_replies_free(struct ndfw *fw, struct ndfw_window *window, uint64_t below);
+/* Frees what belongs to these numbers of the window; `to` is not among them. */
+void ndfw_replies_free(struct ndfw *fw, struct ndfw_window *window, uint64_t from, uint64_t to);
 /* Of a descriptor whose buffer has been taken: form of the list, place for what it fetches. */
 enum netdam_status ndfw_transaction_take(struct ndfw *fw, const struct netdam_descriptor *descriptor,
                                          struct ndfw_buffer *buffer);

@@ -175,9 +175,10 @@ static void write(struct ndfw *fw, const struct list *list, const uint8_t *paylo
     }
 }
 
-/* A place for what number fetches, in the window's list; or NULL. */
-static struct ndfw_reply *take_reply(struct ndfw *fw, struct ndfw_window *window, uint64_t number)
+/* A place for what a number fetches, which is its value from now on; or NULL. */
+static struct ndfw_reply *take_reply(struct ndfw *fw, struct ndfw_window *window, uint64_t number, uint64_t *value)
 {
+    uint64_t place = number % NETDAM_WINDOW_MAX;
     uint32_t index = fw->reply_free;
     struct ndfw_reply *reply;
 
@@ -185,40 +186,39 @@ static struct ndfw_reply *take_reply(struct ndfw *fw, struct ndfw_window *window
         return NULL;
     }
     reply = &fw->replies[index];
-    fw->reply_free = reply->next;
-    reply->number = number;
+    fw->reply_free = reply->next_free;
     reply->length = 0;
-    reply->next = window->replies;
-    window->replies = index;
+    *value = index + UINT64_C(1);
+    window->replied[place / 64] |= UINT64_C(1) << place % 64;
     fw->reply_count++;
     fw->counters[NETDAM_COUNTER_LANE_BYTES] += sizeof(*reply);
     return reply;
 }
 
-void ndfw_replies_free(struct ndfw *fw, struct ndfw_window *window, uint64_t below)
+void ndfw_replies_free(struct ndfw *fw, struct ndfw_window *window, uint64_t from, uint64_t to)
 {
-    uint32_t *link = &window->replies;
+    for (uint64_t number = from; number < to && number - from < NETDAM_WINDOW_MAX; number++) {
+        uint64_t place = number % NETDAM_WINDOW_MAX;
+        uint64_t bit = UINT64_C(1) << place % 64;
+        uint32_t index;
 
-    while (*link != NDFW_NONE) {
-        uint32_t index = *link;
-        struct ndfw_reply *reply = &fw->replies[index];
-
-        if (reply->number >= below) {
-            link = &reply->next;
-            continue;
+        if (window->replied[place / 64] == 0) {
+            number |= 63; /* on to the next word */
+        } else if ((window->replied[place / 64] & bit) != 0) {
+            index = (uint32_t)window->values[place] - 1;
+            window->replied[place / 64] &= ~bit;
+            fw->replies[index].next_free = fw->reply_free;
+            fw->reply_free = index;
+            fw->reply_count--;
+            fw->counters[NETDAM_COUNTER_LANE_BYTES] -= sizeof(fw->replies[index]);
         }
-        *link = reply->next;
-        reply->next = fw->reply_free;
-        fw->reply_free = index;
-        fw->reply_count--;
-        fw->counters[NETDAM_COUNTER_LANE_BYTES] -= sizeof(*reply);
     }
 }
 
 void ndfw_replies_start(struct ndfw *fw)
 {
     for (uint32_t i = 0; i < fw->config.replies; i++) {
-        fw->replies[i].next = i + 1 < fw->config.replies ? i + 1 : NDFW_NONE;
+        fw->replies[i].next_free = i + 1 < fw->config.replies ? i + 1 : NDFW_NONE;
     }
     fw->reply_free = 0;
     fw->reply_count = 0;
@@ -243,12 +243,11 @@ enum netdam_status ndfw_transaction_execute(struct ndfw *fw, const struct ndfw_p
         return status;
     }
     if (list.fetch_bytes != 0) {
-        reply = take_reply(fw, window, packet->number);
+        reply = take_reply(fw, window, packet->number, value);
         if (reply == NULL) {
             return NETDAM_STATUS_BUSY;
         }
         fetch(fw, &list, reply);
-        *value = (uint64_t)(reply - fw->replies) + 1;
     }
     write(fw, &list, packet->payload);
     return NETDAM_STATUS_OK;

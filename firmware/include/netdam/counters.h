@@ -39,7 +39,7 @@
     X(ADMIN_ERRORS, "administration commands refused")                                                                 \
     X(LANES, "lanes remembered at the moment")                                                                         \
     X(LANE_WINDOWS, "lanes with something unfinished at the moment")                                                   \
-    X(LANE_BYTES, "bytes of far-end state in use for these at the moment")                                             \
+    X(LANE_BYTES, "bytes of far-end state in use for these at the moment, and for what transactions have fetched")     \
     X(LANES_FORGOTTEN, "confirmed lanes forgotten")                                                                    \
     X(LANES_GIVEN_UP, "unconfirmed lanes given up")                                                                    \
     X(MERGED, "descriptors merged into another's packets")                                                             \

@@ -120,7 +120,7 @@ static uint64_t mask_of(unsigned bytes)
     return bytes >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
 }
 
-static uint64_t elements(const struct step *step, uint64_t old)
+uint64_t cell_elements(const struct step *step, uint64_t old)
 {
     unsigned size = netdam_type_bytes(step->type);
     uint64_t mask = mask_of(size);
@@ -154,7 +154,7 @@ uint64_t step_apply(const struct step *step, uint64_t word, uint64_t *before)
         break;
     case NETDAM_OP_REDUCE:
     case NETDAM_OP_FETCH_OP:
-        new = elements(step, old);
+        new = cell_elements(step, old);
         break;
     default:
         break;
@@ -192,11 +192,24 @@ static bool transact(const struct cell_transaction *transaction, const struct st
     return true;
 }
 
-/* Takes the step of a slot in a state. False if what was seen contradicts it. */
-static bool take(const struct search *search, uint32_t slot, const struct state *from, struct state *to)
+static uint32_t choices(const struct search *search, uint32_t slot)
+{
+    const struct cell_choices *of = search->records[search->slots[slot]].step.choices;
+
+    return of != NULL ? of->count : 1;
+}
+
+/* Takes the step of a slot in a state, with one of its choices. False if what was seen contradicts it. */
+static bool take(const struct search *search, uint32_t slot, uint32_t choice, const struct state *from,
+                 struct state *to)
 {
     const struct record *record = &search->records[search->slots[slot]];
+    struct step step = record->step;
     uint64_t before;
+
+    if (step.choices != NULL) {
+        step.operand[0] = step.choices->values[choice];
+    }
 
     *to = *from;
     if (record->step.transaction != NULL) {
@@ -204,7 +217,7 @@ static bool take(const struct search *search, uint32_t slot, const struct state 
             return false;
         }
     } else {
-        to->words[record->step.word] = step_apply(&record->step, from->words[record->step.word], &before);
+        to->words[step.word] = step_apply(&step, from->words[step.word], &before);
         if (record->observed && before != record->seen) {
             return false;
         }
@@ -215,6 +228,11 @@ static bool take(const struct search *search, uint32_t slot, const struct state 
     return true;
 }
 
+static bool is_takeable(const struct search *search, uint32_t slot, const struct state *state)
+{
+    return search->slots[slot] != NONE && (state->taken >> slot & 1) == 0;
+}
+
 /*
  * The end of a slot's step: every state from which it has been taken by now, perhaps after others. `must`: no other
  * state is left.
@@ -222,6 +240,7 @@ static bool take(const struct search *search, uint32_t slot, const struct state 
 static void close_slot(struct search *search, uint32_t slot, bool must)
 {
     uint32_t bit = UINT32_C(1) << slot;
+    bool again = search->records[search->slots[slot]].verdict == VERDICT_AGAIN;
     struct states *work = search->closure;
     struct states *swap;
 
@@ -244,17 +263,21 @@ static void close_slot(struct search *search, uint32_t slot, bool must)
             continue;
         }
         for (uint32_t other = 0; other < SLOTS_MAX; other++) {
-            struct state to;
+            uint32_t count = is_takeable(search, other, &from) ? choices(search, other) : 0;
 
-            if (search->slots[other] == NONE || (from.taken >> other & 1) != 0 || !take(search, other, &from, &to)) {
-                continue;
-            }
-            if (other != slot || search->records[search->slots[slot]].verdict == VERDICT_AGAIN) {
-                add(search, work, &to);
-            }
-            if (other == slot) {
-                to.taken &= ~bit;
-                add(search, search->next, &to);
+            for (uint32_t choice = 0; choice < count; choice++) {
+                struct state to;
+
+                if (!take(search, other, choice, &from, &to)) {
+                    continue;
+                }
+                if (other != slot || again) {
+                    add(search, work, &to);
+                }
+                if (other == slot) {
+                    to.taken &= ~bit;
+                    add(search, search->next, &to);
+                }
             }
         }
     }
@@ -313,32 +336,105 @@ static uint32_t slot_of(const struct search *search, uint32_t record)
     return slot;
 }
 
+/* Every value of a word in the present states, and in all that open steps may lead to from them. */
+static bool collect_values(struct search *search, unsigned word, uint64_t *values, uint32_t *count)
+{
+    struct states *work = search->closure;
+
+    states_clear(work);
+    for (uint32_t i = 0; i < search->now->count; i++) {
+        add(search, work, &search->now->at[i]);
+    }
+    for (uint32_t i = 0; i < work->count && !search->overflow; i++) {
+        struct state from = work->at[i];
+        bool known = false;
+
+        for (uint32_t n = 0; n < *count; n++) {
+            known |= values[n] == from.words[word];
+        }
+        if (!known && *count == CELL_CHOICES_MAX) {
+            return false;
+        }
+        if (!known) {
+            values[(*count)++] = from.words[word];
+        }
+        for (uint32_t slot = 0; slot < SLOTS_MAX; slot++) {
+            uint32_t most = is_takeable(search, slot, &from) ? choices(search, slot) : 0;
+
+            for (uint32_t choice = 0; choice < most; choice++) {
+                struct state to;
+
+                if (take(search, slot, choice, &from, &to)) {
+                    add(search, work, &to);
+                }
+            }
+        }
+    }
+    return !search->overflow;
+}
+
+static void begin(struct search *search, const struct record *records, uint32_t count, unsigned words,
+                  const uint64_t *first)
+{
+    struct state state = {0};
+
+    *search =
+        (struct search){.records = records, .words = words, .now = &kept[0], .next = &kept[1], .closure = &kept[2]};
+    sort_moments(records, count);
+    memset(search->slots, 0xff, sizeof(search->slots));
+    memcpy(state.words, first, words * sizeof(first[0]));
+    states_clear(search->now);
+    add(search, search->now, &state);
+}
+
+/* Goes on by one moment. False if there is no room for it. */
+static bool go_on(struct search *search, const struct moment *moment)
+{
+    if (!moment->closes) {
+        return open_slot(search, moment->record);
+    }
+    close_slot(search, slot_of(search, moment->record), search->records[moment->record].verdict == VERDICT_MUST);
+    return !search->overflow;
+}
+
+uint32_t cell_values(const struct record *records, uint32_t count, unsigned words, const uint64_t *first, unsigned word,
+                     uint64_t open, uint64_t close, uint64_t values[CELL_CHOICES_MAX])
+{
+    struct search search;
+    uint32_t found = 0;
+    uint32_t i = 0;
+
+    begin(&search, records, count, words, first);
+    while (i < 2 * count && moments[i].at < open) {
+        if (!go_on(&search, &moments[i++])) {
+            return NONE;
+        }
+    }
+    for (;;) {
+        if (!collect_values(&search, word, values, &found)) {
+            return NONE;
+        }
+        if (i == 2 * count || moments[i].at > close) {
+            return found;
+        }
+        if (!go_on(&search, &moments[i++])) {
+            return NONE;
+        }
+    }
+}
+
 enum judgement cell_judge(const struct record *records, uint32_t count, unsigned words, const uint64_t *first,
                           const uint64_t *last, uint32_t *culprit)
 {
-    struct search search = {.records = records, .words = words, .now = &kept[0], .next = &kept[1], .closure = &kept[2]};
-    struct state state = {0};
+    struct search search;
 
-    sort_moments(records, count);
-    memset(search.slots, 0xff, sizeof(search.slots));
-    memcpy(state.words, first, words * sizeof(first[0]));
-    states_clear(search.now);
-    add(&search, search.now, &state);
+    begin(&search, records, count, words, first);
     for (uint32_t i = 0; i < 2 * count; i++) {
-        uint32_t record = moments[i].record;
-
-        if (!moments[i].closes) {
-            if (!open_slot(&search, record)) {
-                return JUDGED_OPEN;
-            }
-            continue;
-        }
-        close_slot(&search, slot_of(&search, record), records[record].verdict == VERDICT_MUST);
-        if (search.overflow) {
+        if (!go_on(&search, &moments[i])) {
             return JUDGED_OPEN;
         }
         if (search.now->count == 0) {
-            *culprit = record;
+            *culprit = moments[i].record;
             return JUDGED_BAD;
         }
     }

@@ -28,9 +28,18 @@ struct cell_transaction {
     struct cell_entry entries[CELL_ENTRIES_MAX];
 };
 
+#define CELL_CHOICES_MAX 48u
+
+/* Operands of which one is the right one, and nobody knows which. */
+struct cell_choices {
+    uint32_t count;
+    uint64_t values[CELL_CHOICES_MAX];
+};
+
 /* What one operation does to one word, in one step; a transaction: to all of them. */
 struct step {
     const struct cell_transaction *transaction; /* or NULL */
+    const struct cell_choices *choices;         /* instead of operand[0], or NULL */
     uint8_t opcode;                             /* READ, WRITE, REDUCE or an atomic */
     uint8_t operation;                          /* enum netdam_alu */
     uint8_t type;                               /* enum netdam_type */
@@ -76,6 +85,16 @@ enum judgement {
  */
 enum judgement cell_judge(const struct record *records, uint32_t count, unsigned words, const uint64_t *first,
                           const uint64_t *last, uint32_t *culprit);
+
+/*
+ * All values that a word may have had at some moment in [open, close]. Returns how many, or UINT32_MAX if there are more
+ * than CELL_CHOICES_MAX or it cannot be told.
+ */
+uint32_t cell_values(const struct record *records, uint32_t count, unsigned words, const uint64_t *first, unsigned word,
+                     uint64_t open, uint64_t close, uint64_t values[CELL_CHOICES_MAX]);
+
+/* The word after REDUCE and the like, element by element. */
+uint64_t cell_elements(const struct step *step, uint64_t old);
 
 /* Frees what cell_judge keeps from call to call. */
 void cell_fini(void);

@@ -29,6 +29,7 @@ static void draw_config(struct world *world)
     config->no_payload_crc = one_in(world, 12);
     config->no_merge = one_in(world, 3);
     config->replies = one_in(world, 3) ? 2 : 0;
+    config->chains = one_in(world, 3) ? 2 : 0;
     config->queue_pairs = QUEUES;
     config->regions = REGIONS + 1;
     config->peers = 2 * SITES_MAX;
@@ -114,15 +115,17 @@ static void draw_objects(struct world *world)
 
 /* Weights in the order of kinds. */
 static const uint32_t moods[][KINDS_MAX] = {
-    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction */
-    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50}, /* all of it */
-    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50},   /* nodes and links fail */
-    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0},     /* what commutes, mostly */
-    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0},      /* atomics */
-    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0},    /* messages */
-    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0},   /* who wrote last? */
-    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600},    /* transactions */
-    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0},  /* what may share a packet */
+    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction, chain */
+    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50, 50}, /* all of it */
+    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50, 50},   /* nodes and links fail */
+    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0, 0},      /* what commutes, mostly */
+    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0, 0},       /* atomics */
+    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0, 0},     /* messages */
+    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0, 20},   /* who wrote last? */
+    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600, 0},     /* transactions */
+    {200, 200, 50, 50, 0, 0, 0, 20, 20, 0, 0, 0, 0, 500},     /* chains */
+    {200, 200, 50, 50, 0, 0, 0, 20, 20, 1, 1, 0, 0, 500},     /* chains while nodes and links fail */
+    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0, 0},   /* what may share a packet */
 };
 
 /* Every tenth world or so loses nothing and has room for everything. */
@@ -156,7 +159,7 @@ void world_draw(struct world *world)
     world->family = one_in(world, 4) ? 6 : 4;
     world->gap_ns = PICK(world, gaps);
     world->most_active = 2 + (uint32_t)below(world, 4);
-    world->hot = 2 + (uint32_t)below(world, SINGLES - 2);
+    world->hot = 2 + (uint32_t)below(world, SINGLES - SINKS - 4);
     world->uniform_percent = mood == 2 ? 90 : one_in(world, 2) ? 30 : 0;
     world->bad_percent = one_in(world, 2) ? 3 : 0;
     world->relaxed_percent = one_in(world, 3) ? 40 : one_in(world, 2) ? 5 : 0;

@@ -57,13 +57,16 @@ static uint64_t load(const uint8_t *bytes, unsigned count)
 
 unsigned pieces_of(const struct world *world, const struct op *op, uint32_t address, struct piece *pieces)
 {
-    uint32_t packet = op->d.opcode == NETDAM_OP_TRANSACTION ? 0 : packet_bytes(world, op);
+    uint32_t packet = packet_bytes(world, op);
     uint8_t payload[PIECES_MAX * 8];
     unsigned count = 0;
     uint32_t at = 0;
 
-    if (packet == 0) {
+    if (op->d.opcode == NETDAM_OP_TRANSACTION) {
         return transaction_pieces(op, pieces);
+    }
+    if (op->d.opcode == NETDAM_OP_CHAIN) {
+        return chain_pieces(op, pieces);
     }
     if (op->d.opcode == NETDAM_OP_WRITE || op->d.opcode == NETDAM_OP_REDUCE) {
         message_payload(world, op, payload);
@@ -77,6 +80,7 @@ unsigned pieces_of(const struct world *world, const struct op *op, uint32_t addr
 
         bytes = bytes < in_word ? bytes : in_word;
         bytes = bytes < in_packet ? bytes : in_packet;
+        piece->silent = false;
         piece->site = op->target;
         piece->object = (uint16_t)object_of(address + at, &word);
         piece->step = (struct step){
@@ -177,7 +181,12 @@ void effect_record(struct world *world, struct op *op, enum verdict verdict, uin
 
     for (unsigned i = 0; i < count; i++) {
         struct object *object = &world->sites[pieces[i].site].objects[pieces[i].object];
-        struct record *record = add_record(world, object);
+        struct record *record;
+
+        if (pieces[i].silent) {
+            continue;
+        }
+        record = add_record(world, object);
 
         record->step = pieces[i].step;
         record->site = pieces[i].site;
@@ -197,7 +206,7 @@ void effect_record(struct world *world, struct op *op, enum verdict verdict, uin
 }
 
 /* The op may still have an effect for as long as a frame lives, unless its target is started anew. */
-static void record_late(struct world *world, struct op *op, enum verdict verdict, unsigned times)
+void effect_late(struct world *world, struct op *op, enum verdict verdict, unsigned times)
 {
     uint64_t until_ns = world->net.loop.now_ns + world->lifetime_ns;
     struct late *late;
@@ -254,12 +263,12 @@ static void settle_ok(struct world *world, struct op *op, const uint8_t *seen)
         return;
     }
     if ((op->d.flags & NETDAM_DESCRIPTOR_UNRELIABLE) != 0) {
-        record_late(world, op, VERDICT_MAY, world->copies);
+        effect_late(world, op, VERDICT_MAY, world->copies);
         return;
     }
     effect_record(world, op, VERDICT_MUST, immediate && op->delivered != 0 ? op->delivered : world_tick(world), seen);
     if ((op->d.flags & NETDAM_DESCRIPTOR_RELAXED) != 0) {
-        record_late(world, op, VERDICT_AGAIN, 1);
+        effect_late(world, op, VERDICT_AGAIN, 1);
         return;
     }
     effect_pin(world, op, -1);
@@ -297,6 +306,6 @@ void effect_settle(struct world *world, struct op *op, const struct netdam_compl
             return;
         }
     }
-    record_late(world, op, (op->d.flags & NETDAM_DESCRIPTOR_RELAXED) != 0 ? VERDICT_AGAIN : VERDICT_MAY,
+    effect_late(world, op, (op->d.flags & NETDAM_DESCRIPTOR_RELAXED) != 0 ? VERDICT_AGAIN : VERDICT_MAY,
                 weight(world, op));
 }

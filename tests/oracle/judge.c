@@ -57,7 +57,7 @@ static bool commute(const struct record *records, uint32_t count)
         if (!modifies(&records[i])) {
             continue;
         }
-        if (records[i].verdict == VERDICT_MAY || (flags & (int)NETDAM_ALG_COMMUTES) == 0 ||
+        if (records[i].verdict == VERDICT_MAY || step->choices != NULL || (flags & (int)NETDAM_ALG_COMMUTES) == 0 ||
             (records[i].verdict == VERDICT_AGAIN &&
              ((flags & (int)NETDAM_ALG_IDEMPOTENT) == 0 || !has_happened(records, count, records[i].op))) ||
             (first != NULL && (operation_of(step) != operation_of(first) || step->type != first->type))) {
@@ -134,6 +134,12 @@ static void judge_object(struct world *world, struct site *site, unsigned index)
         }
         return;
     }
+    for (uint32_t i = 0; i < count; i++) {
+        if (collected[i].step.choices != NULL && collected[i].step.choices->count == 0) {
+            world->tally->unjudged++;
+            return;
+        }
+    }
     world->tally->objects++;
     judgement = cell_judge(collected, count, object->words, object->first, last, &culprit);
     if (judgement == JUDGED_BAD) {
@@ -176,6 +182,23 @@ static void outside_check(struct world *world, struct site *site)
     }
 }
 
+uint32_t judge_values(struct world *world, unsigned site, unsigned object, unsigned word, uint64_t open, uint64_t close,
+                      uint64_t *values)
+{
+    const struct object *at = &world->sites[site].objects[object];
+
+    return cell_values(collected, collect(world, at), at->words, at->first, word, open, close, values);
+}
+
+static void judge_objects(struct world *world, unsigned from, unsigned to)
+{
+    for (unsigned i = 0; i < world->site_count; i++) {
+        for (unsigned n = from; n < to && world->failure == FAILURE_NONE; n++) {
+            judge_object(world, &world->sites[i], n);
+        }
+    }
+}
+
 void judge_all(struct world *world)
 {
     messages_check(world);
@@ -185,10 +208,16 @@ void judge_all(struct world *world)
         outside_check(world, site);
         slots_check(world, site);
         receives_check(world, site);
-        for (unsigned n = 0; n < OBJECTS && world->failure == FAILURE_NONE; n++) {
-            judge_object(world, site, n);
+    }
+    /* Where tours store comes last: it depends on what they have read. */
+    judge_objects(world, 0, SINGLES - SINKS);
+    judge_objects(world, SINGLES, OBJECTS);
+    for (uint32_t i = 0; i < world->op_count && world->failure == FAILURE_NONE; i++) {
+        if (world->ops[i].d.opcode == NETDAM_OP_CHAIN) {
+            chain_judge(world, &world->ops[i]);
         }
     }
+    judge_objects(world, SINGLES - SINKS, SINGLES);
     world->tally->records += world->record_count;
 }
 

@@ -18,6 +18,7 @@ struct options {
     bool has_one;
     bool algebra;
     bool self_test;
+    bool trace;
     bool no_shrink;
     uint32_t length; /* operations of a case */
     uint32_t sites;
@@ -29,16 +30,17 @@ struct options {
 
 static void usage(FILE *to)
 {
-    fputs("usage: oracle [--seed N] [--operations N] [--length N] [--directory DIR] [--no-shrink]\n"
-          "       oracle --case N [--length N] [--sites N] [--keep N,N-N,...] [--faults LINK:KIND:FRAME,...]\n"
-          "       oracle --algebra | --self-test [--seed N]\n"
-          "Runs random programs on clusters in virtual time and judges what was seen. A failing case is made smaller\n"
-          "and written to DIR/failure-*.pcap, with the arguments that run it again in DIR/failure-*.args.\n"
-          "  --operations N  stop after so many (1000000)\n"
-          "  --length N      operations of one case (1500)\n"
-          "  --algebra       try the claims of the algebra table instead\n"
-          "  --self-test     try the judge of histories instead\n",
-          to);
+    fputs(
+        "usage: oracle [--seed N] [--operations N] [--length N] [--directory DIR] [--no-shrink]\n"
+        "       oracle --case N [--length N] [--sites N] [--keep N,N-N,...] [--faults LINK:KIND:FRAME,...] [--trace]\n"
+        "       oracle --algebra | --self-test [--seed N]\n"
+        "Runs random programs on clusters in virtual time and judges what was seen. A failing case is made smaller\n"
+        "and written to DIR/failure-*.pcap, with the arguments that run it again in DIR/failure-*.args.\n"
+        "  --operations N  stop after so many (1000000)\n"
+        "  --length N      operations of one case (1500)\n"
+        "  --algebra       try the claims of the algebra table instead\n"
+        "  --self-test     try the judge of histories instead\n",
+        to);
 }
 
 static bool parse_keep(struct options *options, const char *text)
@@ -84,19 +86,13 @@ static bool parse_faults(struct options *options, const char *text)
 static bool parse(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"seed", required_argument, NULL, 's'},
-        {"operations", required_argument, NULL, 'o'},
-        {"length", required_argument, NULL, 'l'},
-        {"directory", required_argument, NULL, 'd'},
-        {"case", required_argument, NULL, 'c'},
-        {"sites", required_argument, NULL, 'n'},
-        {"keep", required_argument, NULL, 'k'},
-        {"faults", required_argument, NULL, 'f'},
-        {"algebra", no_argument, NULL, 'a'},
-        {"help", no_argument, NULL, 'h'},
-        {"no-shrink", no_argument, NULL, 'x'},
-        {"self-test", no_argument, NULL, 't'},
-        {NULL, 0, NULL, 0},
+        {"seed", required_argument, NULL, 's'},   {"operations", required_argument, NULL, 'o'},
+        {"length", required_argument, NULL, 'l'}, {"directory", required_argument, NULL, 'd'},
+        {"case", required_argument, NULL, 'c'},   {"sites", required_argument, NULL, 'n'},
+        {"keep", required_argument, NULL, 'k'},   {"faults", required_argument, NULL, 'f'},
+        {"algebra", no_argument, NULL, 'a'},      {"help", no_argument, NULL, 'h'},
+        {"no-shrink", no_argument, NULL, 'x'},    {"trace", no_argument, NULL, 'v'},
+        {"self-test", no_argument, NULL, 't'},    {NULL, 0, NULL, 0},
     };
     const char *keep = NULL;
     int option;
@@ -135,6 +131,9 @@ static bool parse(int argc, char **argv, struct options *options)
             break;
         case 'x':
             options->no_shrink = true;
+            break;
+        case 'v':
+            options->trace = true;
             break;
         case 't':
             options->self_test = true;
@@ -230,9 +229,10 @@ static void tell_tally(const struct tally *tally)
            (unsigned long long)tally->cases, (unsigned long long)tally->posted, (unsigned long long)tally->skipped,
            (unsigned long long)tally->frames, (unsigned long long)tally->faults, (unsigned long long)tally->restarts);
     printf("# %llu histories of %llu steps (%llu too wide to judge), %llu compared with the program's order, "
-           "%llu messages, %llu uncertain ends\n",
+           "%llu messages, %llu uncertain ends, %llu words of tours (%llu with too many possible values)\n",
            (unsigned long long)tally->objects, (unsigned long long)tally->records, (unsigned long long)tally->unjudged,
-           (unsigned long long)tally->plain, (unsigned long long)tally->messages, (unsigned long long)tally->late);
+           (unsigned long long)tally->plain, (unsigned long long)tally->messages, (unsigned long long)tally->late,
+           (unsigned long long)tally->tours, (unsigned long long)tally->tours_open);
 #define STATUS_LINE(name, value, class_, text)                                                                         \
     if (tally->completed[value] != 0) {                                                                                \
         printf("# %12llu %s\n", (unsigned long long)tally->completed[value], #name);                                   \
@@ -257,6 +257,7 @@ static int run_one(const struct options *options)
         .keep = options->keep,
         .only = options->has_faults ? &options->faults : NULL,
         .tell = true,
+        .trace = options->trace,
     };
     char text[400];
     enum failure failure = world_run(&plan, &tally, text, sizeof(text));

@@ -22,6 +22,7 @@
 #define RING_ROOM     16384u
 #define SHARED_BASE   69632u /* what others reach */
 #define SINGLES       48u    /* objects of one word, on which operations meet */
+#define SINKS         8u     /* of these the last, where tours store */
 #define GROUPS        8u     /* objects of CELL_WORDS_MAX words */
 #define BULK          720u   /* objects of one word, for what is longer than a packet */
 #define OBJECTS       (SINGLES + GROUPS + BULK)
@@ -85,6 +86,7 @@ struct op;
 struct piece {
     uint8_t site;
     uint16_t object;
+    bool silent; /* not to be recorded */
     struct step step;
 };
 
@@ -185,6 +187,7 @@ struct plan {
     struct fault_list *happened;   /* NULL: of no interest */
     const char *pcap;              /* NULL: none */
     bool tell;                     /* print what failed */
+    bool trace;                    /* print what the firmware tells */
 };
 
 struct tally {
@@ -201,7 +204,9 @@ struct tally {
     uint64_t faults;
     uint64_t restarts;
     uint64_t messages;
-    uint64_t late; /* uncertain ends */
+    uint64_t late;       /* uncertain ends */
+    uint64_t tours;      /* words that came home or were stored at the end */
+    uint64_t tours_open; /* of these, with too many possible values */
 };
 
 struct world {
@@ -297,6 +302,8 @@ void effect_record(struct world *world, struct op *op, enum verdict verdict, uin
 void effect_settle(struct world *world, struct op *op, const struct netdam_completion *completion, const uint8_t *seen);
 void effect_instant(struct world *world, struct op *op, unsigned object, const struct step *step, bool observed,
                     uint64_t seen);
+/* Something of it may still happen: records that end with the life of a frame, `times` of them. */
+void effect_late(struct world *world, struct op *op, enum verdict verdict, unsigned times);
 void effect_expire(struct world *world);
 void effect_restarted(struct world *world, const struct site *site);
 /* The object of an address in the shared part, and the word in it; and back. */
@@ -306,6 +313,9 @@ uint32_t object_address(unsigned object);
 /* judge.c */
 void judge_all(struct world *world);
 void judge_fini(void);
+/* As cell_values, of an object. */
+uint32_t judge_values(struct world *world, unsigned site, unsigned object, unsigned word, uint64_t open, uint64_t close,
+                      uint64_t *values);
 
 /* message.c */
 extern const struct kind kind_send;
@@ -327,6 +337,7 @@ extern const struct kind kind_atomic;
 extern const struct kind kind_echo;
 extern const struct kind kind_burst;
 extern const struct kind kind_transaction;
+extern const struct kind kind_chain;
 extern const struct kind kind_load;
 extern const struct kind kind_store;
 extern const struct kind kind_restart;
@@ -353,6 +364,11 @@ static inline uint32_t element_bytes(unsigned type)
 
     return bytes != 0 ? bytes : 1;
 }
+
+/* chain.c */
+unsigned chain_pieces(const struct op *op, struct piece *pieces);
+/* Compares a tour's result with what it may have read, and finds what it may have stored. */
+void chain_judge(struct world *world, struct op *op);
 
 /* transaction.c */
 unsigned transaction_pieces(const struct op *op, struct piece *pieces);

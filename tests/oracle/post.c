@@ -85,7 +85,7 @@ bool post_descriptor(struct world *world, struct op *op)
     unsigned action;
 
     op->d.user_data = USER_DATA | op->index;
-    op->d.peer = site->peers[op->target][op->peer];
+    op->d.peer = op->d.opcode == NETDAM_OP_CHAIN ? 0 : site->peers[op->target][op->peer];
     if (!ndtest_queue_post(queue, &op->d, now_ns, &action)) {
         return false;
     }

@@ -88,6 +88,21 @@ static void end(void *opaque, struct ndtest_node *node, size_t bytes)
     ndsim_node_transmit_end(&world->net.nodes[node->index].node, bytes);
 }
 
+/* What the firmware tells, for whoever looks at one case. */
+static void trace(void *opaque, struct ndtest_node *node, enum netdam_fw_trace event, uint64_t a, uint64_t b,
+                  uint64_t c)
+{
+    static const char *const names[] = {
+#define TRACE_NAME(name, arguments, text) #name,
+        NETDAM_FW_TRACE_LIST(TRACE_NAME)
+#undef TRACE_NAME
+    };
+    struct world *world = opaque;
+
+    printf("# %llu site %u %s 0x%llx 0x%llx 0x%llx\n", (unsigned long long)world->net.loop.now_ns, node->index,
+           names[event], (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
+}
+
 static void after_call(void *opaque, struct ndsim_node *node, uint64_t now_ns)
 {
     struct world *world = opaque;
@@ -198,7 +213,8 @@ static void prepare(struct world *world, struct site *site)
 
 static void site_allocate(struct world *world, struct site *site, unsigned index)
 {
-    struct ndtest_hooks hooks = {.opaque = world, .transmit_begin = begin, .transmit_end = end};
+    struct ndtest_hooks hooks = {
+        .opaque = world, .transmit_begin = begin, .transmit_end = end, .trace = world->plan.trace ? trace : NULL};
     struct netdam_fw_config config;
     const char *error = "";
 
@@ -437,13 +453,15 @@ static void tell_missing(struct world *world)
 
 /*
  * When all is calm again every node answers every other; what has little room for others may be busy. A node that has
- * given a lane up meanwhile says so to whoever asks first: UNKNOWN is nothing new the first time.
+  * given a lane up meanwhile says so to whoever asks first: UNKNOWN is nothing new the first time, nor for a context that
+ * follows one without numbers.
  */
 static void probe(struct world *world, unsigned round)
 {
     uint32_t first = world->op_count;
 
-    if (world->config.lane_windows < 8 || world->config.lanes < 64 || world->failure != FAILURE_NONE) {
+    if (world->config.lane_windows < 8 || world->config.lanes < 64 || world->config.first_number != 0 ||
+        world->failure != FAILURE_NONE) {
         return;
     }
     for (uint32_t i = 0; i < world->site_count * world->site_count; i++) {

@@ -110,6 +110,24 @@ MUTANTS = [
      "        if (entry->kind == NETDAM_TRANSACTION_WRITE) {\n"
      "            ndfw_store(ndfw_memory(fw, list->offsets[n], entry->length, NETDAM_FW_ACCESS_WRITE),\n"
      "                       payload + list->data[n], entry->length);"),
+    # chains
+    ("a copy of a tour that passes without reading", "hop.c",
+     "((packet->opcode == NETDAM_OP_LOAD || packet->opcode == NETDAM_OP_LOAD_REDUCE) &&\n"
+     "                    look(fw, packet, &memory) != NETDAM_STATUS_OK)) {",
+     "(packet->opcode == NETDAM_OP_LOAD && look(fw, packet, &memory) != NETDAM_STATUS_OK)) {"),
+    ("a hop that stores once more for a copy", "hop.c", "go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN);",
+     "(void)execute_segment(fw, packet, hop, &memory);\n"
+     "            go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN);"),
+    ("a chain that compares nothing", "hop.c", "return equal ? NETDAM_STATUS_OK : NETDAM_STATUS_COMPARE_FAILED;",
+     "return equal ? NETDAM_STATUS_OK : NETDAM_STATUS_OK;"),
+    ("a hop that forgets that it has refused", "hop.c",
+     "ndfw_lane_consume(result.window, packet->number, result.status, packet->hop);",
+     "if (result.status == 0) {\n"
+     "            ndfw_lane_consume(result.window, packet->number, result.status, packet->hop);\n        }"),
+    ("chains sent again to a node of another epoch", "tour.c",
+     "if (other_epoch && tour->stores && hop <= tour->last_store) {", "if (false && other_epoch) {"),
+    ("a chain that says it has stored nothing before the last but one", "tour.c",
+     "for (uint32_t i = 0; i < hop && i < tour->count; i++) {", "for (uint32_t i = 0; i + 1 < hop && i < tour->count; i++) {"),
 ]
 
 

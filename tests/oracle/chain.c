@@ -124,7 +124,7 @@ static void draw_chain(const struct world *world, const struct op *op, struct ch
 {
     struct ndtest_random random = {op_random(world, op, 0x636861)};
     enum shape shape = (enum shape)draw_below(&random, SHAPES);
-    uint8_t sites[SITES_MAX];
+    uint8_t sites[SITES_MAX] = {0};
 
     memset(chain, 0, sizeof(*chain));
     for (uint32_t i = 0; i < world->site_count; i++) {

@@ -245,6 +245,7 @@ static void tell_tally(const struct tally *tally)
     }
     NETDAM_OP_LIST(OPCODE_LINE)
 #undef OPCODE_LINE
+    printf("# frames: hash 0x%016llx\n", (unsigned long long)tally->hash);
 }
 
 static int run_one(const struct options *options)

@@ -201,6 +201,7 @@ struct tally {
     uint64_t objects;
     uint64_t plain; /* objects compared with the program in its order */
     uint64_t frames;
+    uint64_t hash; /* of all frames, and when they arrived */
     uint64_t faults;
     uint64_t restarts;
     uint64_t messages;

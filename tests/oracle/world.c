@@ -403,6 +403,7 @@ static void world_fini(struct world *world)
         }
     }
     world->tally->frames += world->net.delivered;
+    world->tally->hash = ndtest_mix(world->tally->hash ^ world->net.hash);
     ndsim_net_fini(&world->net);
     if (world->pcap != NULL && !pcap_close(world->pcap)) {
         fprintf(stderr, "the pcap file could not be written\n");

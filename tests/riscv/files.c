@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FIRST_NUMBER 3
@@ -47,6 +48,14 @@ int open(const char *path, int flags, ...)
         return -1;
     }
     errno = ENOENT;
+    return -1;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    (void)path;
+    (void)mode;
+    errno = EROFS;
     return -1;
 }
 

@@ -35,8 +35,8 @@ def _command(image, arguments_file):
     if not os.path.exists(image):
         raise MachineError(f"no {image}: make check-riscv")
     symbols = {line.split()[2]: line.split()[0] for line in tool("nm", image).splitlines() if len(line.split()) == 3}
-    return [QEMU, "-M", "virt", "-m", "512M", "-bios", "none", "-display", "none", "-monitor", "none", "-serial", "stdio",
-            "-no-reboot", "-kernel", image,
+    return [QEMU, "-M", "virt", "-m", "512M", "-bios", "none", "-display", "none", "-monitor", "none",
+            "-serial", "stdio", "-no-reboot", "-kernel", image,
             "-device", f"loader,addr=0x{symbols['board_arguments']},file={arguments_file},force-raw=on"]
 
 
@@ -141,11 +141,12 @@ class Judge:
 
 
 def run(image, judge, program="", silence=SILENCE_SECONDS, extra=()):
-    """Starts the machine, all programs or one, and lets `judge` hear it. `silence`: seconds of the watchdog, or None."""
+    """Starts the machine, all programs or one, and lets `judge` hear it. `silence`: seconds of the watchdog or None."""
     with tempfile.NamedTemporaryFile(prefix="netdam-riscv.") as arguments:
         arguments.write(program.encode() + b"\0")
         arguments.flush()
-        with subprocess.Popen([*_command(image, arguments.name), *extra], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        with subprocess.Popen([*_command(image, arguments.name), *extra], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE,
                               preexec_fn=lambda: _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)) as process:
             try:
                 for line in _lines(process, silence):

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 static double seconds_by(clockid_t clock)
@@ -24,12 +23,6 @@ double bench_now(void)
 double bench_clock(void)
 {
     return seconds_by(CLOCK_MONOTONIC);
-}
-
-void bench_fail(const char *what)
-{
-    fprintf(stderr, "bench-firmware: %s\n", what);
-    exit(1);
 }
 
 static double seconds_of(const struct bench_side *side, unsigned times)
@@ -81,23 +74,6 @@ void bench_compare(const struct bench_side *sides, unsigned count, unsigned time
         qsort(samples[i], rounds, sizeof(samples[i][0]), ascending);
         seconds[i] = samples[i][rounds / 2];
     }
-}
-
-void *bench_allocate(size_t alignment, size_t bytes)
-{
-    void *memory = NULL;
-
-    if (posix_memalign(&memory, alignment > 4096 ? alignment : 4096, bytes) != 0) {
-        bench_fail("out of memory");
-    }
-    (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    memset(memory, 0, bytes);
-    return memory;
-}
-
-void bench_release(void *memory)
-{
-    free(memory);
 }
 
 int main(int argc, char **argv)

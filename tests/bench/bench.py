@@ -56,14 +56,33 @@ def run_mpi(program, sizes):
     return {int(line.split()[0]): float(line.split()[1]) for line in run.stdout.splitlines()}
 
 
-def allreduce(program, quick):
-    """MPI_Allreduce over shared memory."""
-    if not shutil.which("mpirun") or not program.exists():
-        return {"skipped": "Open MPI is missing: apt-get install openmpi-bin libopenmpi-dev"}
+def run_firmware(program, sizes, crc):
+    """The same among four firmware instances."""
+    run = subprocess.run([str(program), "1", crc, *map(str, sizes)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, timeout=600, check=False)
+    if run.returncode != 0:
+        raise RuntimeError("allreduce: " + run.stderr.strip()[-500:])
+    return {int(line.split()[0]): float(line.split()[1]) for line in run.stdout.splitlines()}
+
+
+def allreduce(bench, quick):
+    """All-reduce by the devices and MPI_Allreduce over shared memory, in turns."""
+    mpi = bench / "mpi_allreduce"
+    sides = {"netdam_ms": lambda sizes: run_firmware(bench / "allreduce", sizes, "nocrc"),
+             "netdam_crc_ms": lambda sizes: run_firmware(bench / "allreduce", sizes, "crc")}
+    report = {"ranks": RANKS, "type": "F32", "sizes": []}
+    if shutil.which("mpirun") and mpi.exists():
+        sides["openmpi_ms"] = lambda sizes: run_mpi(mpi, sizes)
+    else:
+        report["skipped"] = "Open MPI is missing: apt-get install openmpi-bin libopenmpi-dev"
     sizes = QUICK_SIZES if quick else SIZES
-    rounds = [run_mpi(program, sizes) for _ in range(1 if quick else ROUNDS)]
-    return {"ranks": RANKS, "type": "F32",
-            "sizes": [{"bytes": size, "openmpi_ms": statistics.median(one[size] for one in rounds)} for size in sizes]}
+    rounds = [{name: side(sizes) for name, side in sides.items()} for _ in range(1 if quick else ROUNDS)]
+    for size in sizes:
+        one = {"bytes": size, **{name: statistics.median(taken[name][size] for taken in rounds) for name in sides}}
+        if "openmpi_ms" in one:
+            one["speedup"] = one["openmpi_ms"] / one["netdam_ms"]
+        report["sizes"].append(one)
+    return report
 
 
 def size_text(size):
@@ -130,12 +149,12 @@ def print_report(report):
                [[key.replace("_", " "), number(value, 0)] for key, value in state.items()])
     print_anatomy(report)
     peer = report["allreduce_vs_openmpi_shm"]
+    print_rows("all-reduce of float32, %d nodes or ranks, shared memory (allreduce_vs_openmpi_shm)" % peer["ranks"],
+               ["per node", "NetDAM ms", "with payload CRC", "Open MPI ms", "speed-up"],
+               [[size_text(one["bytes"])] + [number(one.get(key), digits) for key, digits in (
+                   ("netdam_ms", 3), ("netdam_crc_ms", 3), ("openmpi_ms", 3), ("speedup", 2))] for one in peer["sizes"]])
     if "skipped" in peer:
-        print("\nall-reduce: skipped: %s" % peer["skipped"])
-    else:
-        print_rows("MPI_Allreduce, %d ranks, shared memory (allreduce_vs_openmpi_shm)" % peer["ranks"],
-                   ["per rank", "Open MPI ms"],
-                   [[size_text(one["bytes"]), number(one["openmpi_ms"], 3)] for one in peer["sizes"]])
+        print("Open MPI: skipped: %s" % peer["skipped"])
 
 
 def main():
@@ -150,7 +169,7 @@ def main():
     if run.returncode != 0:
         return 1
     report.update(json.loads(run.stdout))
-    report["allreduce_vs_openmpi_shm"] = allreduce(bench / "mpi_allreduce", quick)
+    report["allreduce_vs_openmpi_shm"] = allreduce(bench, quick)
     path = out / "bench" / ("quick.json" if quick else "firmware.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=1) + "\n")

@@ -4,6 +4,7 @@
 BENCH := $(O)/tests/bench
 BENCH_SOURCES := $(filter-out tests/bench/mpi_allreduce.c,$(wildcard tests/bench/*.c))
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/bench/%.c=$(BENCH)/%.o)
+BENCH_LIBRARIES := $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
 
 SOURCES += $(BENCH_SOURCES)
 INCLUDES_ALL += -Itests/bench
@@ -14,14 +15,17 @@ $(BENCH)/host_loops.o: CFLAGS_ALL += -O3 -march=native
 $(BENCH)/%.o: tests/bench/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/bench -c $< -o $@
 
-$(BENCH)/bench-firmware: $(BENCH_OBJECTS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
+$(BENCH)/bench-firmware: $(filter-out $(BENCH)/allreduce.o,$(BENCH_OBJECTS)) $(BENCH_LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
+
+$(BENCH)/allreduce: $(BENCH)/allreduce.o $(BENCH)/memory.o $(BENCH_LIBRARIES)
+	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
 -include $(BENCH_OBJECTS:.o=.d)
 
 # Open MPI is for comparison only: without it the rest is measured.
 BENCH_MPICC := $(shell command -v mpicc)
-BENCH_PROGRAMS := $(BENCH)/bench-firmware $(if $(BENCH_MPICC),$(BENCH)/mpi_allreduce)
+BENCH_PROGRAMS := $(BENCH)/bench-firmware $(BENCH)/allreduce $(if $(BENCH_MPICC),$(BENCH)/mpi_allreduce)
 
 $(BENCH)/mpi_allreduce: tests/bench/mpi_allreduce.c
 	$(Q)mkdir -p $(@D) && mpicc -std=c11 $(OPT) -o $@ $<

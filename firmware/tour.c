@@ -27,6 +27,12 @@ static bool reads(const struct netdam_segment *segment)
     return segment->opcode == NETDAM_OP_LOAD || segment->opcode == NETDAM_OP_LOAD_REDUCE;
 }
 
+/* True if the packet has a lane at this node. */
+static bool has_lane(const struct ndfw_tour *tour, uint32_t hop)
+{
+    return tour->stores && hop <= tour->last_store && names_memory(&tour->segments[hop]);
+}
+
 static bool is_executed(const struct netdam_segment *segment)
 {
     struct ndfw_packet packet = {
@@ -339,7 +345,7 @@ void ndfw_tour_flies(struct ndfw *fw, const struct ndfw_operation *operation, ui
         struct ndfw_way *way = &fw->peers[tour->segments[i].peer].way;
 
         way->flying++;
-        if (tour->stores && i <= tour->last_store && names_memory(&tour->segments[i])) {
+        if (has_lane(tour, i)) {
             way->used = number + 1;
         }
     }
@@ -500,7 +506,7 @@ void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet)
         if (hop == NDFW_NONE) {
             continue;
         }
-        if (other_epoch && tour->stores && hop <= tour->last_store) {
+        if (other_epoch && has_lane(tour, hop)) {
             ndfw_flight_finish(fw, chain, &chain->lane, number, NETDAM_STATUS_UNKNOWN, (uint8_t)hop);
             continue;
         }
@@ -509,7 +515,7 @@ void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet)
             chain->lane.again++;
         }
         /* Sent again under the same numbers: they may have a lane there now. */
-        if (tour->stores && hop <= tour->last_store && peer->way.used <= number) {
+        if (has_lane(tour, hop) && peer->way.used <= number) {
             peer->way.used = number + 1;
         }
     }

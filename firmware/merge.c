@@ -10,16 +10,21 @@
 /* Combined at a time: whole elements of every type. */
 #define SCRATCH_BYTES 1024u
 
-/* The algebra decides; every flag but LIST asks for packets of one's own. */
-static bool may_merge(const struct netdam_descriptor *descriptor)
+/* Of a descriptor that was checked, so that the combination is one of the table. */
+static bool may_combine(const struct netdam_descriptor *descriptor)
 {
     int algebra = netdam_algebra(descriptor->opcode, descriptor->operation, descriptor->type);
 
+    return ((unsigned)algebra & NETDAM_ALG_GROUP) == NETDAM_ALG_GROUP;
+}
+
+/* Every flag but LIST asks for packets of one's own. */
+static bool may_merge(const struct netdam_descriptor *descriptor)
+{
     if ((descriptor->flags & ~(uint32_t)NETDAM_DESCRIPTOR_LIST) != 0 || descriptor->length == 0) {
         return false;
     }
-    return descriptor->opcode == NETDAM_OP_WRITE ||
-           (descriptor->opcode == NETDAM_OP_REDUCE && ((unsigned)algebra & NETDAM_ALG_GROUP) == NETDAM_ALG_GROUP);
+    return descriptor->opcode == NETDAM_OP_WRITE || (descriptor->opcode == NETDAM_OP_REDUCE && may_combine(descriptor));
 }
 
 /*

@@ -254,6 +254,7 @@ void fuzz_device_open(struct fuzz_device *device)
     /* Node 1 of the tests is the node of the golden packets: 10.0.0.2. */
     ndtest_config_default(&config, 1);
     config.memory_bytes = FUZZ_MEMORY_BYTES;
+    config.no_merge = 0;
     config.queue_pairs = 4;
     config.regions = 8;
     config.peers = 4;

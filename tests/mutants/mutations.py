@@ -213,7 +213,7 @@ MUTATIONS = [
     ("merge.c", "(descriptor->flags & ~(uint32_t)NETDAM_DESCRIPTOR_LIST) != 0 || ", "", "flags that get lost in a shared packet"),
     ("merge.c", " || descriptor->length == 0) {", ") {", "an empty request that is not checked by itself"),
     ("merge.c", "((unsigned)algebra & NETDAM_ALG_GROUP) == NETDAM_ALG_GROUP", "true", "sums of floats combined"),
-    ("merge.c", "descriptor->opcode == NETDAM_OP_REDUCE && (", "(", "every operation that commutes is combined"),
+    ("merge.c", "(descriptor->opcode == NETDAM_OP_REDUCE && may_combine(descriptor))", "may_combine(descriptor)", "every operation that commutes is combined"),
     ("merge.c", " && first->queue == other->queue", "", "two rings that share a packet"),
     ("merge.c", "first->listed && ", "", "a request that joins what was sent"),
     ("merge.c", "!first->single && ", "", "what was refused together is merged again"),

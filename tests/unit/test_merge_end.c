@@ -491,7 +491,7 @@ static void a_region_that_goes_after_sending_leaves_all_uncertain(void **state)
 /* Payload that has been combined counts as work, so that a run ends where its budget does. */
 static void combining_is_charged(void **state)
 {
-    uint64_t alone;
+    uint64_t alone = 0;
 
     (void)state;
     start(4, GENERATION);

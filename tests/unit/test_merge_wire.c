@@ -143,11 +143,11 @@ static void add_reductions(const uint8_t *operations, const uint8_t *types)
 {
     unsigned range = draw(RANGES), count = 1 + draw(6);
     uint32_t element = netdam_type_bytes(types[range]);
-    uint32_t length = RANGE / element * element, at = 0;
+    uint32_t length = RANGE, at = 0;
 
     if (draw(4) == 0) {
-        at = element * draw(RANGE / element / 2);
-        length = element * draw(RANGE / element / 2);
+        at = element * draw(16);
+        length = element * draw(17);
     }
     for (unsigned i = 0; i < count && program.count < PROGRAM; i++) {
         uint64_t address = WRITTEN + range * RANGE + at;
@@ -253,7 +253,8 @@ static void carry_out(struct pair *pair)
 
 static void merging_changes_nothing_but_the_number_of_packets(void **state)
 {
-    uint64_t seed = getenv("MERGE_SEED") != NULL ? strtoull(getenv("MERGE_SEED"), NULL, 0) : 1;
+    const char *chosen = getenv("MERGE_SEED");
+    uint64_t seed = chosen != NULL ? strtoull(chosen, NULL, 0) : 1;
     uint64_t frames[2];
 
     (void)state;

@@ -190,7 +190,7 @@ static void combine(struct ndfw *fw, const struct ndfw_span *spans, uint32_t cou
             uint32_t step = spans[i].bytes - at;
 
             step = step < SCRATCH_BYTES - filled ? step : SCRATCH_BYTES - filled;
-            ndfw_load((uint8_t *)scratch + filled, spans[i].memory + at, step);
+            ndfw_payload_load(fw, (uint8_t *)scratch + filled, spans[i].memory + at, step);
             at += step;
             filled += step;
             if (filled < SCRATCH_BYTES && done + filled < bytes) {

@@ -99,7 +99,7 @@ MUTANTS = [
      "payload + list->data[i], entry->length)) {\n            *failed = i;",
      "payload + list->data[i], entry->length)) {\n            *failed = i + 1;"),
     ("what a transaction fetched given away while it may be asked for", "transaction.c",
-     "if (reply->number >= below) {", "if (reply->number > below) {"),
+     "for (uint64_t number = from; number < to &&", "for (uint64_t number = from; number <= to &&"),
     ("writes in the order of a list turned round", "transaction.c",
      "const struct netdam_transaction_entry *entry = &list->entries[i];\n\n"
      "        if (entry->kind == NETDAM_TRANSACTION_WRITE) {\n"
@@ -125,7 +125,7 @@ MUTANTS = [
      "if (result.status == 0) {\n"
      "            ndfw_lane_consume(result.window, packet->number, result.status, packet->hop);\n        }"),
     ("chains sent again to a node of another epoch", "tour.c",
-     "if (other_epoch && tour->stores && hop <= tour->last_store) {", "if (false && other_epoch) {"),
+     "if (other_epoch && has_lane(tour, hop)) {", "if (false && other_epoch) {"),
     ("a chain that says it has stored nothing before the last but one", "tour.c",
      "for (uint32_t i = 0; i < hop && i < tour->count; i++) {", "for (uint32_t i = 0; i + 1 < hop && i < tour->count; i++) {"),
 ]

@@ -36,7 +36,7 @@ static void complete(struct ndfw *fw, uint32_t index, const struct netdam_descri
     ndfw_store(entry, (const uint8_t *)&completion, sizeof(completion));
     queue->cq_producer++;
     queue->outstanding--;
-    queue->completed = true;
+    queue->completed = fw->signal_due = true;
     /* Release: software that sees the index sees the entry, and the payload that was stored before it. */
     __atomic_store_n(&ring_at(fw, queue->cq)->producer, queue->cq_producer, __ATOMIC_RELEASE);
     ndfw_count(fw, NETDAM_COUNTER_COMPLETIONS, 1);
@@ -46,6 +46,10 @@ static void complete(struct ndfw *fw, uint32_t index, const struct netdam_descri
 
 void ndfw_queue_signal(struct ndfw *fw)
 {
+    if (!fw->signal_due) {
+        return;
+    }
+    fw->signal_due = false;
     for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
         struct ndfw_queue *queue = &fw->queues[i];
         uint32_t arm;

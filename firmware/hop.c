@@ -174,7 +174,7 @@ static bool find_origin(struct ndfw *fw, struct ndfw_packet *packet, struct hop 
         return false;
     }
     if (!ndfw_net_resolve(fw, &origin)) {
-        ndfw_net_solicit(fw, &origin);
+        ndfw_net_ask(fw, &origin);
         return false;
     }
     packet->from = origin;
@@ -191,7 +191,7 @@ static void pass_on(struct ndfw *fw, const struct ndfw_packet *packet, struct ho
     uint8_t *datagram;
 
     if (!ndfw_net_resolve(fw, &hop->next)) {
-        ndfw_net_solicit(fw, &hop->next);
+        ndfw_net_ask(fw, &hop->next);
         not_forwarded(fw, packet);
         return;
     }

@@ -247,6 +247,7 @@ struct ndfw_peer {
 
 enum ndfw_neighbour_state {
     NDFW_NEIGHBOUR_FREE = 0,
+    NDFW_NEIGHBOUR_ASKED, /* on behalf of a chain; there is no link-layer address yet */
     NDFW_NEIGHBOUR_LEARNT,
     NDFW_NEIGHBOUR_STATIC,
 };
@@ -473,6 +474,8 @@ bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_is_static_neighbour(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint);
 void ndfw_net_solicit(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
+/* The same for somebody who is no peer, and whose answer is to be learnt nevertheless. */
+void ndfw_net_ask(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 void ndfw_net_doubt(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_net_set_neighbour(struct ndfw *fw, uint8_t family, const uint8_t *address, const uint8_t *mac, bool fixed);
 

@@ -85,7 +85,7 @@ bool ndfw_net_resolve(struct ndfw *fw, struct ndfw_endpoint *endpoint)
         return true;
     }
     neighbour = find_neighbour(fw, endpoint->family, next_hop(fw, endpoint));
-    if (neighbour == NULL) {
+    if (neighbour == NULL || neighbour->state == NDFW_NEIGHBOUR_ASKED) {
         return false;
     }
     memcpy(endpoint->mac, neighbour->mac, 6);
@@ -114,6 +114,24 @@ static void update_peers(struct ndfw *fw)
     }
 }
 
+/*
+ * A place in the table, or NULL. What was asked for is asked for again, and what was learnt can be learnt again: peers
+ * keep their copies until then.
+ */
+static struct ndfw_neighbour *find_place(struct ndfw *fw)
+{
+    for (unsigned state = NDFW_NEIGHBOUR_FREE; state < NDFW_NEIGHBOUR_STATIC; state++) {
+        for (uint32_t i = 0; i < fw->config.neighbours; i++) {
+            uint32_t at = (uint32_t)(fw->counters[NETDAM_COUNTER_RX_FRAMES] + i) % fw->config.neighbours;
+
+            if (fw->neighbours[at].state == state) {
+                return &fw->neighbours[at];
+            }
+        }
+    }
+    return NULL;
+}
+
 bool ndfw_net_set_neighbour(struct ndfw *fw, uint8_t family, const uint8_t *address, const uint8_t *mac, bool fixed)
 {
     struct ndfw_neighbour *neighbour = find_neighbour(fw, family, address);
@@ -121,22 +139,12 @@ bool ndfw_net_set_neighbour(struct ndfw *fw, uint8_t family, const uint8_t *addr
     if (neighbour != NULL && neighbour->state == NDFW_NEIGHBOUR_STATIC && !fixed) {
         return true;
     }
-    if (neighbour != NULL && memcmp(neighbour->mac, mac, 6) == 0) {
+    if (neighbour != NULL && neighbour->state != NDFW_NEIGHBOUR_ASKED && memcmp(neighbour->mac, mac, 6) == 0) {
         neighbour->state = fixed ? NDFW_NEIGHBOUR_STATIC : neighbour->state;
         return true;
     }
-    for (uint32_t i = 0; neighbour == NULL && i < fw->config.neighbours; i++) {
-        if (fw->neighbours[i].state == NDFW_NEIGHBOUR_FREE) {
-            neighbour = &fw->neighbours[i];
-        }
-    }
-    /* The table is full: what was learnt can be learnt again, and its peers keep their copies until then. */
-    for (uint32_t i = 0; neighbour == NULL && i < fw->config.neighbours; i++) {
-        uint32_t at = (uint32_t)(fw->counters[NETDAM_COUNTER_RX_FRAMES] + i) % fw->config.neighbours;
-
-        if (fw->neighbours[at].state == NDFW_NEIGHBOUR_LEARNT) {
-            neighbour = &fw->neighbours[at];
-        }
+    if (neighbour == NULL) {
+        neighbour = find_place(fw);
     }
     if (neighbour == NULL) {
         return false;
@@ -233,8 +241,26 @@ void ndfw_net_solicit(struct ndfw *fw, const struct ndfw_endpoint *endpoint)
     }
 }
 
+void ndfw_net_ask(struct ndfw *fw, const struct ndfw_endpoint *endpoint)
+{
+    const uint8_t *address = next_hop(fw, endpoint);
+    struct ndfw_neighbour *neighbour = find_neighbour(fw, endpoint->family, address) == NULL ? find_place(fw) : NULL;
+
+    if (neighbour != NULL) {
+        neighbour->state = NDFW_NEIGHBOUR_ASKED;
+        neighbour->family = endpoint->family;
+        memset(neighbour->address, 0, sizeof(neighbour->address));
+        memcpy(neighbour->address, address, address_bytes(endpoint->family));
+    }
+    ndfw_net_solicit(fw, endpoint);
+}
+
+/* True of peers, and of what chains have asked for. */
 static bool is_next_hop(const struct ndfw *fw, unsigned family, const uint8_t *address)
 {
+    if (find_neighbour(fw, family, address) != NULL) {
+        return true;
+    }
     for (uint32_t i = 0; i < fw->config.peers; i++) {
         if (fw->peers[i].in_use && fw->peers[i].endpoint.family == family &&
             memcmp(next_hop(fw, &fw->peers[i].endpoint), address, address_bytes(family)) == 0) {
@@ -244,7 +270,7 @@ static bool is_next_hop(const struct ndfw *fw, unsigned family, const uint8_t *a
     return false;
 }
 
-/* Only those that this node talks to, or that ask for it, enter the table: gossip cannot fill it. */
+/* Only those that this node talks to, or passes chains on to, enter the table: gossip cannot fill it. */
 void ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes)
 {
     bool for_us;

@@ -454,6 +454,69 @@ static void an_unknown_link_layer_address_is_asked_for_and_the_repetition_gets_t
     }
 }
 
+/* What node `last` says about itself: an ARP reply, or an advertisement. */
+static void tell(unsigned family, unsigned last)
+{
+    uint8_t arp[42] = {2, 0, 0, 0, 0, 2, 2, 0,  0, 0, 0, 0, 8, 6, 0, 1, 8, 0,  6, 4, 0,
+                       2, 2, 0, 0, 0, 0, 0, 10, 0, 0, 0, 2, 0, 0, 0, 0, 2, 10, 0, 0, 2};
+    uint8_t ndp[86] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 58, 255};
+    uint16_t checksum;
+
+    if (family == 4) {
+        arp[11] = arp[27] = arp[31] = (uint8_t)last;
+        unit_receive(&u, arp, sizeof(arp));
+        return;
+    }
+    ndp[11] = (uint8_t)last;
+    ndp[22] = ndp[38] = ndp[62] = 0xfd;
+    ndp[37] = ndp[77] = ndp[85] = (uint8_t)last;
+    ndp[53] = 2;
+    ndp[54] = 136;
+    ndp[58] = 0x60;
+    ndp[78] = 2;
+    ndp[79] = 1;
+    ndp[80] = 2;
+    checksum = ndfw_checksum_ipv6(ndp + 14, 58, ndp + 54, 32);
+    unit_put16(ndp + 56, checksum);
+    unit_receive(&u, ndp, sizeof(ndp));
+}
+
+/* A node of memory only, which has no peers, learns the addresses of those that chains lead to, and no others. */
+static void a_node_without_peers_learns_where_chains_lead(void **state)
+{
+    (void)state;
+    for (unsigned family = 4; family <= 6; family += 2) {
+        for (unsigned crowd = 0; crowd < 2; crowd++) {
+            struct netdam_fw_config config = config_of(1500);
+            struct chain c;
+
+            config.forward[0] = (struct netdam_fw_network){.family = 6, .prefix = 8, .address = {0xfd}};
+            config.neighbours = 20; /* 18 are set by hand */
+            start_with(&config);
+            for (unsigned i = 0; i < 10 * crowd; i++) { /* asked for in vain */
+                c = chain_of(&u, family, "F2 F3");
+                c.segments[1].node = chain_node(family, 100 + i);
+                chain_receive(&u, &c);
+            }
+            unit_drop_sent(&u);
+            c = chain_of(&u, family, "W2 W3");
+            c.segments[1].node = chain_node(family, 50);
+            tell(family, 50); /* nobody has asked */
+            chain_receive(&u, &c);
+            assert_int_equal(u.count, 1); /* the question */
+            unit_drop_sent(&u);
+            tell(family, 51);
+            chain_receive(&u, &c);
+            assert_int_equal(u.count, 1);
+            unit_drop_sent(&u);
+            tell(family, 50);
+            chain_receive(&u, &c);
+            expect_passed_on("learnt", &c, c.payload, CHAIN_LENGTH);
+            unit_stop(&u);
+        }
+    }
+}
+
 static void a_full_port_drops_what_was_executed_and_a_copy_gets_through(void **state)
 {
     struct chain c;
@@ -622,6 +685,7 @@ int main(void)
         cmocka_unit_test(the_origin_is_the_sender_with_its_port_and_gets_the_answer),
         cmocka_unit_test(nothing_is_sent_to_a_forged_origin),
         cmocka_unit_test(an_unknown_link_layer_address_is_asked_for_and_the_repetition_gets_through),
+        cmocka_unit_test(a_node_without_peers_learns_where_chains_lead),
         cmocka_unit_test(a_full_port_drops_what_was_executed_and_a_copy_gets_through),
         cmocka_unit_test(the_origin_may_be_the_node_itself),
         cmocka_unit_test(payload_grows_up_to_the_mtu_and_no_further),

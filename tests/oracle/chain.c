@@ -305,8 +305,11 @@ static void settle_refused(struct world *world, struct op *op, struct chain *cha
     bool compared = completion->status == NETDAM_STATUS_COMPARE_FAILED;
     uint32_t hop = completion->hop;
     bool partial = (completion->flags & NETDAM_COMPLETION_PARTIAL) != 0;
+    bool rekeyed = hop < chain->count && completion->status == NETDAM_STATUS_BAD_KEY &&
+                   effect_rekeyed(world, op, chain->hops[hop].site, chain->hops[hop].region);
 
-    if (hop >= chain->count || (compared ? chain->hops[hop].opcode != NETDAM_OP_COMPARE : hop != chain->bad) ||
+    if (hop >= chain->count ||
+        (compared ? chain->hops[hop].opcode != NETDAM_OP_COMPARE : hop != chain->bad && !rekeyed) ||
         (hop > chain->bad && chain->bad != NONE)) {
         fail(world, chain->bad == NONE && !compared ? FAILURE_REFUSED : FAILURE_COMPLETION,
              "chain %u: status 0x%02x at hop %u", op->index, completion->status, hop);

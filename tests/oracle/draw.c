@@ -32,7 +32,7 @@ static void draw_config(struct world *world)
     config->chains = one_in(world, 3) ? 2 : 0;
     config->queue_pairs = QUEUES;
     config->regions = REGIONS + 1;
-    config->peers = 2 * SITES_MAX;
+    config->peers = 4 * SITES_MAX;
     config->neighbours = 2 * SITES_MAX;
     config->operations = PICK(world, operations);
     config->lanes = PICK(world, lanes);
@@ -89,9 +89,9 @@ static void draw_weather(struct world *world)
         /* UDP's checksum alone misses what CRC32C does not. */
         weather->corrupt.parts_per_million = 0;
     }
-    /* Up and down, with what may wait in the nodes. */
+    /* Over four links at most, with what may wait in the nodes. */
     world->lifetime_ns =
-        2 * (weather->propagation_ns + weather->jitter_ns + weather->reorder_ns + weather->spike_ns) + 10000000;
+        4 * (weather->propagation_ns + weather->jitter_ns + weather->reorder_ns + weather->spike_ns) + 10000000;
     world->copies = weather->twice.parts_per_million != 0 ? 2 : 1;
 }
 
@@ -115,17 +115,17 @@ static void draw_objects(struct world *world)
 
 /* Weights in the order of kinds. */
 static const uint32_t moods[][KINDS_MAX] = {
-    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction, chain */
-    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50, 50}, /* all of it */
-    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50, 50},   /* nodes and links fail */
-    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0, 0},      /* what commutes, mostly */
-    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0, 0},       /* atomics */
-    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0, 0},     /* messages */
-    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0, 20},   /* who wrote last? */
-    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600, 0},     /* transactions */
-    {200, 200, 50, 50, 0, 0, 0, 20, 20, 0, 0, 0, 0, 500},     /* chains */
-    {200, 200, 50, 50, 0, 0, 0, 20, 20, 1, 1, 0, 0, 500},     /* chains while nodes and links fail */
-    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0, 0},   /* what may share a packet */
+    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction, chain, rekey, reopen */
+    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50, 50},     /* all of it */
+    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50, 50, 3, 3}, /* nodes and links fail */
+    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0, 0},          /* what commutes, mostly */
+    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0, 0},           /* atomics */
+    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0, 0},         /* messages */
+    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0, 20, 2, 2}, /* who wrote last? */
+    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600, 0},         /* transactions */
+    {200, 200, 50, 50, 0, 0, 0, 20, 20, 0, 0, 0, 0, 500},         /* chains */
+    {200, 200, 50, 50, 0, 0, 0, 20, 20, 1, 1, 0, 0, 500, 3, 3},   /* chains while nodes and links fail */
+    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0, 0},       /* what may share a packet */
 };
 
 /* Every tenth world or so loses nothing and has room for everything. */
@@ -152,7 +152,7 @@ void world_draw(struct world *world)
 
     draw_config(world);
     draw_weather(world);
-    if (one_in(world, 8) && moods[mood][9] == 0 && moods[mood][10] == 0) {
+    if (one_in(world, 8) && moods[mood][9] == 0 && moods[mood][10] == 0 && moods[mood][15] == 0) {
         draw_harmless(world);
     }
     world->site_count = 2 + (unsigned)below(world, SITES_MAX - 1);

@@ -142,6 +142,11 @@ void effect_pin(struct world *world, struct op *op, int by)
     }
 }
 
+bool effect_rekeyed(const struct world *world, const struct op *op, unsigned site, unsigned region)
+{
+    return world->sites[site].region_changed[region] > op->posted;
+}
+
 static struct record *add_record(struct world *world, struct object *object)
 {
     struct record *record;
@@ -173,12 +178,33 @@ void effect_instant(struct world *world, struct op *op, unsigned object, const s
     record->verdict = VERDICT_MUST;
 }
 
+/* Nothing happens under a key that has ended. False if nothing can have happened at all. */
+static bool ends_with_key(struct world *world, struct op *op, enum verdict verdict, uint64_t *close)
+{
+    uint64_t changed = world->sites[op->target].region_changed[op->region];
+
+    if ((netdam_op_flags(op->d.opcode) & NETDAM_OPF_MEMORY) == 0 || changed <= op->posted || changed >= *close) {
+        return true;
+    }
+    *close = changed;
+    if (changed > op->opened) {
+        return true;
+    }
+    if (verdict == VERDICT_MUST) {
+        fail(world, FAILURE_ACCEPTED, "op %u was executed under a key that had ended", op->index);
+    }
+    return false;
+}
+
 void effect_record(struct world *world, struct op *op, enum verdict verdict, uint64_t close, const uint8_t *seen)
 {
     static struct piece pieces[PIECES_MAX];
     unsigned count = pieces_of(world, op, shared_address(op), pieces);
     uint32_t at = 0;
 
+    if (!ends_with_key(world, op, verdict, &close)) {
+        return;
+    }
     for (unsigned i = 0; i < count; i++) {
         struct object *object = &world->sites[pieces[i].site].objects[pieces[i].object];
         struct record *record;
@@ -284,7 +310,9 @@ void effect_settle(struct world *world, struct op *op, const struct netdam_compl
         settle_ok(world, op, seen);
         return;
     }
+
     if (class_of_status != NETDAM_STATUS_CLASS_UNCERTAIN && !op->refused &&
+        !(completion->status == NETDAM_STATUS_BAD_KEY && effect_rekeyed(world, op, op->target, op->region)) &&
         !((op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 && completion->status == NETDAM_STATUS_NOT_READY)) {
         fail(world, FAILURE_REFUSED, "op %u, status 0x%02x", op->index, completion->status);
         return;

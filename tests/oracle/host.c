@@ -82,3 +82,30 @@ const struct kind kind_load = {"load", load_draw, load_act, NULL};
 const struct kind kind_store = {"store", store_draw, store_act, NULL};
 const struct kind kind_restart = {"restart", restart_draw, restart_act, NULL};
 const struct kind kind_outage = {"outage", outage_draw, outage_act, NULL};
+
+static bool rekey_draw(struct world *world, struct op *op, struct ndtest_random *random)
+{
+    op->site = op->target = (uint8_t)draw_below(random, world->site_count);
+    op->region = (uint8_t)(REGION_ALL + draw_below(random, REGIONS - REGION_ALL));
+    return true;
+}
+
+static bool rekey_act(struct world *world, struct op *op)
+{
+    world_rekey(world, &world->sites[op->site], (enum region)op->region);
+    return true;
+}
+
+static bool reopen_draw(struct world *world, struct op *op, struct ndtest_random *random)
+{
+    return draw_route(world, op, random);
+}
+
+static bool reopen_act(struct world *world, struct op *op)
+{
+    world_reopen(world, &world->sites[op->site], op->target, op->peer);
+    return true;
+}
+
+const struct kind kind_rekey = {"rekey", rekey_draw, rekey_act, NULL};
+const struct kind kind_reopen = {"reopen", reopen_draw, reopen_act, NULL};

@@ -105,6 +105,7 @@ struct op {
     const struct kind *kind;
     uint64_t at_ns;
     struct netdam_descriptor d;
+    uint64_t posted;
     uint64_t opened;     /* when it became OP_OPEN */
     uint64_t delivered;  /* when a message or an immediate of it came first; 0: not yet */
     uint64_t expires_ns; /* nothing of it can happen any more; UINT64_MAX: it may */
@@ -137,6 +138,7 @@ struct site {
     struct ndtest_node node;
     struct ndtest_queue queues[QUEUES];
     uint64_t region_keys[REGIONS];
+    uint64_t region_changed[REGIONS]; /* when it last got another key; 0: never */
     uint32_t peers[SITES_MAX][2];
     uint32_t started[QUEUES];  /* ops taken from the ring and not completed */
     uint32_t *waiting[QUEUES]; /* ops that are not open yet, in the order of the ring */
@@ -265,6 +267,10 @@ void fail(struct world *world, enum failure failure, const char *format, ...) __
 /* The present moment, later than any before. */
 uint64_t world_tick(struct world *world);
 void world_restart(struct world *world, struct site *site);
+/* Ends a region and makes it anew with another key. */
+void world_rekey(struct world *world, struct site *site, enum region region);
+/* Closes a peer handle and opens another one in its place. */
+void world_reopen(struct world *world, struct site *site, unsigned target, unsigned peer);
 void world_draw(struct world *world);
 /* Zeroed memory that lives as long as the case. */
 void *world_allocate(struct world *world, size_t bytes);
@@ -296,6 +302,9 @@ unsigned pieces_of(const struct world *world, const struct op *op, uint32_t addr
 /* Address in the shared part that a descriptor names. */
 uint32_t shared_address(const struct op *op);
 bool effect_fits(struct world *world, const struct op *op);
+/* True if the region has got another key since the op was posted: it may be refused, or have ended before that. */
+
+bool effect_rekeyed(const struct world *world, const struct op *op, unsigned site, unsigned region);
 void effect_pin(struct world *world, struct op *op, int by);
 /* Records what the op did: `verdict` between its opening and `close`. `seen`: what came back, or NULL. */
 void effect_record(struct world *world, struct op *op, enum verdict verdict, uint64_t close, const uint8_t *seen);
@@ -343,6 +352,8 @@ extern const struct kind kind_load;
 extern const struct kind kind_store;
 extern const struct kind kind_restart;
 extern const struct kind kind_outage;
+extern const struct kind kind_rekey;
+extern const struct kind kind_reopen;
 extern const struct kind kind_probe;
 
 /* access.c: what all operations on memory are drawn by */

@@ -93,6 +93,8 @@ bool post_descriptor(struct world *world, struct op *op)
         ndsim_node_wake(&world->net.nodes[op->site].node, now_ns);
     }
     op->state = OP_POSTED;
+    op->posted = world_tick(world);
+
     world->unfinished++;
     site->waiting[op->queue][site->waiting_count[op->queue]++] = op->index;
     start_waiting(world, site, op->queue);

@@ -285,6 +285,10 @@ static void transaction_complete(struct world *world, struct op *op, const struc
             return;
         }
         see_fetched(world, op, t, result);
+    } else if (completion->status == NETDAM_STATUS_BAD_KEY && completion->result < t->count &&
+               effect_rekeyed(world, op, op->target, t->entries[completion->result].region)) {
+        effect_pin(world, op, -1);
+        return;
     } else if (failed) {
         if (completion->result >= t->count || t->entries[completion->result].kind != NETDAM_TRANSACTION_COMPARE ||
             completion->length != 0) {

@@ -159,7 +159,8 @@ static void require(struct world *world, enum netdam_admin_status status, const 
 static void create_region(struct world *world, struct site *site, enum region region, uint64_t base, uint64_t length,
                           uint32_t permissions, uint32_t queue)
 {
-    uint64_t key = ndtest_mix(world->seed ^ ((uint64_t)site->index << 32 | region)) | 1;
+    /* The same key after a reset: what was sent before must not be taken for the new one's. */
+    uint64_t key = ndtest_mix(world->seed ^ ((uint64_t)site->index << 32 | region) ^ site->region_changed[region]) | 1;
     uint64_t args[] = {base, length, permissions, key, 0, queue};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
@@ -169,6 +170,24 @@ static void create_region(struct world *world, struct site *site, enum region re
         fail(world, FAILURE_COMPLETION, "region %u has index %u", (unsigned)region, (unsigned)results[0]);
     }
     site->region_keys[region] = key;
+}
+
+static void make_region(struct world *world, struct site *site, enum region region)
+{
+    static const struct {
+        uint32_t base, length, permissions;
+    } regions[] = {
+        [REGION_LOCAL] = {LOCAL_BASE, LOCAL_BYTES + RECEIVE_SLOTS * RECEIVE_BYTES,
+                          NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE},
+        [REGION_ALL] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_ALL},
+        [REGION_PART] = {SHARED_BASE + PART_OFFSET, SHARED_BYTES - PART_OFFSET, NETDAM_PERMISSION_ALL},
+        [REGION_READ] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_READ},
+        [REGION_WRITE] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_WRITE},
+        [REGION_ALU] = {SHARED_BASE, 8 * SINGLES, NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ},
+    };
+
+    create_region(world, site, region, regions[region].base, regions[region].length, regions[region].permissions,
+                  region == REGION_WRITE ? site->queues[1].id + 1 : 0);
 }
 
 /* Software's preparations, at the beginning and after each reset. */
@@ -185,16 +204,9 @@ static void prepare(struct world *world, struct site *site)
                                               (uint32_t)ndtest_random_next(&world->random), now_ns),
                 "QUEUE_CREATE");
     }
-    create_region(world, site, REGION_LOCAL, LOCAL_BASE, LOCAL_BYTES + RECEIVE_SLOTS * RECEIVE_BYTES,
-                  NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE, 0);
-    create_region(world, site, REGION_ALL, SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_ALL, 0);
-    create_region(world, site, REGION_PART, SHARED_BASE + PART_OFFSET, SHARED_BYTES - PART_OFFSET,
-                  NETDAM_PERMISSION_ALL, 0);
-    create_region(world, site, REGION_READ, SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_READ, 0);
-    create_region(world, site, REGION_WRITE, SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_WRITE,
-                  site->queues[1].id + 1);
-    create_region(world, site, REGION_ALU, SHARED_BASE, 8 * SINGLES,
-                  NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ, 0);
+    for (unsigned i = 0; i < REGIONS; i++) {
+        make_region(world, site, (enum region)i);
+    }
     for (unsigned i = 0; i < world->site_count; i++) {
         require(world, ndtest_neighbour_set(&site->node, &world->sites[i].node, world->family, now_ns),
                 "NEIGHBOUR_SET");
@@ -284,12 +296,31 @@ static void join(struct world *world, struct ndsim_end a, struct ndsim_end b, bo
     }
 }
 
+/* Two leaves, two spines, each frame over either: copies overtake one another without any fault. */
+static void build_spines(struct world *world, const struct ndsim_switch_config *config)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        ndsim_net_add_switch(&world->net, config);
+    }
+    for (unsigned i = 0; i < world->site_count; i++) {
+        join(world, ndsim_end_node(i), ndsim_end_switch(i % 2, i), true);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        join(world, ndsim_end_switch(i % 2, 6 + i / 2), ndsim_end_switch(2 + i / 2, i % 2), false);
+    }
+    ndsim_net_route(&world->net);
+}
+
 static void build_network(struct world *world)
 {
     const struct ndsim_switch_config config = {.ports = 8, .latency_ns = 300, .spread = NDSIM_SPREAD_SPRAY};
 
     if (world->site_count == 2 && ndtest_random_below(&world->random, 2) == 0) {
         join(world, ndsim_end_node(0), ndsim_end_node(1), true);
+        return;
+    }
+    if (ndtest_random_below(&world->random, 3) == 0) {
+        build_spines(world, &config);
         return;
     }
     ndsim_net_add_switch(&world->net, &config);
@@ -334,6 +365,36 @@ void world_restart(struct world *world, struct site *site)
     ndtest_node_start(&site->node, now_ns);
     prepare(world, site);
     ndsim_node_started(&world->net.nodes[site->index].node, now_ns);
+}
+
+void world_rekey(struct world *world, struct site *site, enum region region)
+{
+    require(world, ndtest_region_destroy(&site->node, region, world->net.loop.now_ns), "REGION_DESTROY");
+    site->region_changed[region] = world_tick(world);
+    make_region(world, site, region);
+}
+
+void world_reopen(struct world *world, struct site *site, unsigned target, unsigned peer)
+{
+    uint64_t now_ns = world->net.loop.now_ns;
+    uint32_t opened;
+
+    /* What still waits in a ring may name the handle, which may soon be another's. */
+    for (unsigned i = 0; i < QUEUES; i++) {
+        if (ndtest_queue_taken(&site->queues[i]) != site->queues[i].produced) {
+            return;
+        }
+    }
+    /* An entry stays until the last floor is confirmed: there may be no room for another. */
+    if (ndtest_peer_open(&site->node, &world->sites[target].node, world->family, now_ns, &opened) !=
+        NETDAM_ADMIN_STATUS_OK) {
+        return;
+    }
+    require(world, ndtest_peer_close(&site->node, site->peers[target][peer], now_ns), "PEER_CLOSE");
+    site->peers[target][peer] = opened;
+
+    post_poll(world, site);
+    ndsim_node_wake(&world->net.nodes[site->index].node, now_ns);
 }
 
 static void world_init(struct world *world, const struct plan *plan, struct tally *tally)

@@ -47,6 +47,8 @@ MUTANTS = [
     ("an epoch changed as if it were a count", "peer.c",
      "if (before != 0 && netdam_generation_epoch(before) != netdam_generation_epoch(peer->generation)) {",
      "if (before != 0 && netdam_generation_epoch(before) + 1 == netdam_generation_epoch(peer->generation)) {"),
+    ("refused when the peer handle was closed", "peer.c",
+     "finish_all(fw, peer, &peer->lane, NETDAM_STATUS_FLUSHED);", "finish_all(fw, peer, &peer->lane, NETDAM_STATUS_BAD_KEY);"),
     # regions
     ("a range that only has to begin in its region", "memory.c", "address > region->length - bytes",
      "address > region->length"),

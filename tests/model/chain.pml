@@ -147,6 +147,7 @@
 #define A_OTHER 4
 #define A_FORWARD 5
 
+#ifndef TRACE
 /* Not part of the state: what the search has met, printed once each, so that a run which proves nothing shows. */
 c_decl {
     static unsigned long reach_seen;
@@ -166,7 +167,7 @@ c_decl {
         }
     }
 }
-#define REACH(i) c_code { reach(i); };
+#endif
 
 /* Requesters. */
 byte st[CONTEXTS * NM]; /* status of each chain */
@@ -222,7 +223,7 @@ byte pend, pendg, pende, pendh; /* its answer: kind, generation, echo, hop */
  */
 hidden byte at, m, busy;
 hidden byte fl, d, i, j, n, f, g, h, v, k, vec, fresh;
-hidden byte rep, repg, repe;            /* the answer just given */
+hidden byte rep, repg, repe, repeated;  /* the answer just given; whether to a number that had its verdict before */
 hidden byte inv1_one_completion, inv2_exactly_once, inv3_refused_not_applied, inv3_fence, inv5_copy_after_completion;
 hidden byte inv6_own_buffer, inv7_value, inv9_sent_before_reset, claim_unknown_only_if_lane_lost, claim_progress;
 hidden byte claim_generation_rises, claim_known_stale_is_late, claim_refusal_stops_the_chain, claim_one_value,
@@ -335,6 +336,8 @@ inline refresh(c)
     vec = 0;
     fl = 0
 }
+#include "trace-chain.pml"
+
 inline complete(c, n, s)
 {
     CHECK(inv1_one_completion, st[I(c, n)] == OUT);
@@ -460,30 +463,33 @@ inline accept_stale(c, q, gen)
 #define STALES(c, k, g) STALES_(c, k, g)
 
 /* A node loses lanes or is reset, and its generation changes. */
-#define CHANGES(k) (cur[k] < G && budget > 0 && STORMY)
+#define CHANGES(k) (cur[k] < G && budget > 0 && MAY_LOSE && STORMY)
 #define LANE_LOST(c, k) \
-    :: d_step { lg[L(c, k)] && lb[L(c, k)] == 0 && CHANGES(k) -> drop_lane(c, k); next_generation(k, 0); REACH(15) \
-                printf("node %d forgets lane %d, generation %d\n", k, c, cur[k]) } \
-    :: d_step { lg[L(c, k)] && lb[L(c, k)] != 0 && CHANGES(k) -> drop_lane(c, k); next_generation(k, 1); REACH(16) \
-                printf("node %d gives up lane %d, generation %d\n", k, c, cur[k]) }
+    :: d_step { lg[L(c, k)] && lb[L(c, k)] == 0 && FORGETS_SINGLY(c, k) && CHANGES(k) -> \
+                drop_lane(c, k); next_generation(k, 0); REACH(15) \
+                TELL_LOST(1, "node %d forgets lane %d, generation %d\n", k, c) } \
+    :: d_step { lg[L(c, k)] && lb[L(c, k)] != 0 && CHANGES(k) && MAY_GIVE_UP -> \
+                drop_lane(c, k); next_generation(k, 1); REACH(16) \
+                TELL_LOST(2, "node %d gives up lane %d, generation %d\n", k, c) }
 #define RESET(k) \
-    :: d_step { CHANGES(k) -> drop_lane(0, k); drop_lane(1, k); next_generation(k, 1); resetgen[k] = cur[k]; \
-                REACH(17) printf("node %d is reset, generation %d\n", k, cur[k]) }
+    :: d_step { CHANGES(k) && MAY_RESET -> \
+                drop_lane(0, k); drop_lane(1, k); next_generation(k, 1); resetgen[k] = cur[k]; REACH(17) \
+                TELL_LOST(3, "node %d is reset and forgets lane %d, generation %d\n", k, 2) }
 #if OTHERS
 #define OTHER_LANES(k) \
-    :: d_step { CHANGES(k) -> next_generation(k, 1); \
-                printf("node %d gives up another's lane, generation %d\n", k, cur[k]) } \
-    :: d_step { CHANGES(k) -> next_generation(k, 0); \
-                printf("node %d forgets another's lane, generation %d\n", k, cur[k]) }
+    :: d_step { CHANGES(k) && MAY_RESET -> next_generation(k, 1); \
+                TELL_LOST(4, "node %d gives up another lane than %d, generation %d\n", k, 2) } \
+    :: d_step { CHANGES(k) && MAY_RESET && NONE_AT_REST(k) -> next_generation(k, 0); \
+                TELL_LOST(5, "node %d forgets another lane than %d, generation %d\n", k, 2) }
 #else
 #define OTHER_LANES(k)
 #endif
 #define KEY(k) \
-    :: d_step { (KEYS & BIT(k)) && STORMY -> key[k] = 1 - key[k]; printf("key at node %d valid: %d\n", k, key[k]) }
+    :: d_step { (KEYS & BIT(k)) && MAY_TURN_KEY && STORMY -> key[k] = 1 - key[k]; TELL_KEY(k) }
 /* Another requester's WRITE executes. */
 #define WRITTEN(k) \
-    :: d_step { V > 1 && FOLLOWED(k) && STORMY -> cell[k] = (cell[k] + 1) % V; note_cell(k); \
-                printf("somebody else writes %d at node %d\n", cell[k], k) }
+    :: d_step { V > 1 && FOLLOWED(k) && MAY_WRITE && STORMY -> cell[k] = (cell[k] + 1) % V; note_cell(k); \
+                TELL_WRITTEN(k) }
 #define NODE_EVENTS(k) LANE_LOST(0, k) RESET(k) OTHER_LANES(k) KEY(k) WRITTEN(k)
 
 #define REFUSAL(c, n, k) \
@@ -498,7 +504,7 @@ inline accept_stale(c, q, gen)
 #define PER_NUMBER(c, n) \
     :: d_step { st[I(c, n)] == OUT && !(sent[c] & BIT(n)) && KNOWN(c) && STORMY -> \
                 sent[c] = sent[c] | BIT(n); refresh(c); printf("context %d: sends %d first\n", c, n) } \
-    :: d_step { st[I(c, n)] == OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(3) \
+    :: d_step { st[I(c, n)] == OUT && MAY_TIME_OUT && STORMY -> complete(c, n, TIMEOUT); refresh(c); REACH(3) \
                 printf("context %d: %d TIMEOUT\n", c, n) } \
     :: d_step { st[I(c, n)] == OUT && (oks[c] & BIT(n)) -> \
                 printf("context %d: %d OK\n", c, n); complete_ok(c, n) } \
@@ -508,24 +514,20 @@ inline accept_stale(c, q, gen)
 #define PICK_AT(a) :: pk[a] -> at = a
 #define PICK(i) :: (pk[at] & BIT(i)) -> m = i
 #define PICK8(i) PICK(i) PICK(i + 1) PICK(i + 2) PICK(i + 3) PICK(i + 4) PICK(i + 5) PICK(i + 6) PICK(i + 7)
-#define ARRIVES(c, hop, v) \
-    :: atomic { pk[AT(c, hop, v)] -> at = AT(c, hop, v); if PICK8(0) PICK8(8) PICK8(16) PICK8(24) fi; \
-                if :: busy = 0 :: busy = 1 fi; \
-                d_step { number_of(m); vec = m % VECTORS; \
-                printf("hop %d gets context %d number %d, floor %d, generation %d, payload %d, busy %d\n", hop, c, n, \
-                       f, GEN(vec, hop), v, busy); \
-                handle(c, hop, v); clean() } }
+#define ARRIVES(c, hop, value) \
+    :: atomic { pk[AT(c, hop, value)] -> at = AT(c, hop, value); if PICK8(0) PICK8(8) PICK8(16) PICK8(24) fi; \
+                if :: busy = 0 :: MAY_BE_BUSY(c, NODE(hop)) -> busy = 1 fi; \
+                d_step { number_of(m); vec = m % VECTORS; handle(c, hop, value); TELL_HOP(c, hop, value); clean() } }
 #if V == 1
 #define ARRIVALS(c, hop) ARRIVES(c, hop, 0)
 #else
 #define ARRIVALS(c, hop) ARRIVES(c, hop, 0) ARRIVES(c, hop, 1)
 #endif
 #define CONFIRMS(c, k) \
-    :: atomic { confs[L(c, k)] -> at = L(c, k); \
+    :: atomic { confs[L(c, k)] && MAY_CONFIRM(c, k) -> at = L(c, k); \
                 if CONF(0) CONF(1) CONF(2) CONF(3) CONF(4) CONF(5) CONF(6) CONF(7) CONF(8) CONF(9) CONF(10) CONF(11) \
                 fi; \
-                d_step { printf("node %d gets context %d CONFIRM, floor %d, generation %d\n", k, c, m % 3, m / 3); \
-                f = m % 3; handle_confirm(c, k, m / 3); clean() } }
+                d_step { f = m % 3; handle_confirm(c, k, m / 3); TELL_CONFIRM(c, k, m / 3); clean() } }
 #define CONF(i) :: (confs[at] & BIT(i)) -> m = i
 
 #define CONTEXT_AT(c, k) ARRIVALS(c, k) CONFIRMS(c, k) STALES(c, k, G)
@@ -545,6 +547,7 @@ active proctype world()
     };
 end:
     do
+    CHOOSE
     PER_NUMBER(0, 0)
 #if N0 > 1
     PER_NUMBER(0, 1)
@@ -607,5 +610,6 @@ end:
         fi;
         pend = NONE; pendg = 0; pende = 0; pendh = 0; clean() }
 #endif
+    CHOSEN
     od
 }

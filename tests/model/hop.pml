@@ -184,6 +184,7 @@ inline execute(c, hop, value)
 
 inline drop_lane(c, q)
 {
+    WINDOW_GONE(c, q)
     lg[L(c, q)] = 0;
     lf[L(c, q)] = 0;
     lb[L(c, q)] = 0;
@@ -227,6 +228,7 @@ inline again(c, hop, value)
 /* A new number at a hop. */
 inline anew(c, hop, value)
 {
+    WINDOW_TAKEN(c, NODE(hop))
     if
     :: busy -> rep = A_OTHER; REACH(14)
     :: !busy && (!key[NODE(hop)] || UNEQUAL(hop, value)) ->
@@ -267,6 +269,9 @@ inline without_lane(c, hop, value)
 inline handle(c, hop, value)
 {
     rep = NONE;
+    repg = 0;
+    repeated = 0;
+    v = 0;
     g = GEN(vec, hop);
     if
     :: !NEEDS_LANE(hop) -> without_lane(c, hop, value)
@@ -286,6 +291,8 @@ inline handle(c, hop, value)
         if
         :: d == BELOW -> REACH(9)
         :: d != BELOW && (lb[L(c, NODE(hop))] & BIT(d)) ->
+            WINDOW_TAKEN(c, NODE(hop))
+            repeated = 1;
             if
             :: lr[L(c, NODE(hop))] & BIT(d) -> answer_refused(c, hop); REACH(8)
             :: else -> again(c, hop, value)
@@ -309,6 +316,7 @@ inline handle_confirm(c, q, gen)
         :: else
         fi;
         advance(c, q);
+        WINDOW_LEFT(c, q)
 #ifdef BROKEN_CONFIRM_NO_NODE
         acknowledge(c, 1 - q);          /* taken for the answer of the other node */
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The firmware's lanes do what the model's do: random traces of the model, replayed by the firmware with real frames.
-TAP. The seeds are fixed. The same traces must tell mutated lanes from the model's.
+"""The firmware's lanes and hops do what the models' do: random traces of the models, replayed by the firmware with real
+frames. TAP. The seeds are fixed. The same traces must tell mutated firmware from the models.
 
 O: build directory, default build; CC: the compiler.
 """
@@ -14,17 +14,33 @@ import shutil
 import subprocess
 import sys
 
-TRACES = 1000
+TRACES = 1000  # for each model at least
 EVENTS = 60  # of each trace
-STEPS = "400000"  # of spin, for each set of knobs
 MET = 20  # of each kind of event at least
 
-KNOBS = ["-DN0=3 -DN1=2 -DG=3 -DKEYS=1", "-DN0=3 -DN1=1 -DG=3 -DKEYS=1 -DVALUES=1",
-         "-DN0=2 -DN1=1 -DG=3 -DNR=2 -DVALUES=2", "-DN0=2 -DN1=2 -DG=3 -DKEYS=1 -DSUCCESSOR=1",
-         "-DN0=2 -DN1=2 -DG=3 -DKEYS=1 -DVALUES=1"]
+# Of each replay: the model, steps of spin for each set of knobs, the knobs, and kinds of events that it does not have.
+REPLAYS = {
+    "requests": ("lane.pml", 400000, [
+        "-DN0=3 -DN1=2 -DG=3 -DKEYS=1",
+        "-DN0=3 -DN1=1 -DG=3 -DKEYS=1 -DVALUES=1",
+        "-DN0=2 -DN1=1 -DG=3 -DNR=2 -DVALUES=2",
+        "-DN0=2 -DN1=2 -DG=3 -DKEYS=1 -DSUCCESSOR=1",
+        "-DN0=2 -DN1=2 -DG=3 -DKEYS=1 -DVALUES=1",
+    ], []),
+    "hops": ("chain.pml", 600000, [
+        "-DKEEP_ALL -DN0=2 -DN1=1 -DBUDGET=2 -DKEYS=3",
+        "-DKEEP_ALL -DN0=2 -DG=3 -DBUDGET=3 -DOTHERS=1 -DFIRST=1",
+        "-DKEEP_ALL -DH=3 -DN0=2 -DBUDGET=2 -DKEYS=7 -DOTHERS=1",
+        "-DKEEP_ALL -DN0=2 -DV=2 -DOP0=LOAD -DKEYS=3 -DBUDGET=2",
+        "-DKEEP_ALL -DH=3 -DN0=2 -DV=2 -DOP0=LOAD -DOP1=LOAD -DTRACK=1 -DKEYS=3 -DBUDGET=2",
+        "-DKEEP_ALL -DH=3 -DN0=2 -DV=2 -DOP0=COMPARE -DKEYS=2 -DBUDGET=2",
+        "-DKEEP_ALL -DN0=2 -DV=2 -DOP1=LOAD -DTRACK=1 -DKEYS=2 -DBUDGET=2",
+        "-DKEEP_ALL -DN0=2 -DV=2 -DOP1=COMPARE -DTRACK=1 -DKEYS=2 -DBUDGET=2",
+    ], ["read", "read-stale"]),
+}
 
-# What is wrong, the text in firmware/lane.c to be found once, what stands there instead; white space is like any other.
-MUTANTS = [
+# What is wrong, the text to be found once, what stands there instead; white space is like any other.
+LANE_MUTANTS = [
     ("a floor without a bitmap", "window->bits[place / 64] |= UINT64_C(1) << place % 64;", ";"),
     ("a known lane that executes any generation",
      "if (packet->generation != (lane != NULL ? lane->generation : fw->generation)) {",
@@ -58,6 +74,39 @@ MUTANTS = [
      "*right = fw->generation;"),
 ]
 
+GO_ON_AGAIN = "} else { go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN); }"
+HOP_MUTANTS = [
+    ("a hop that has executed and does not pass on", GO_ON_AGAIN, "} else { not_forwarded(fw, packet); }"),
+    ("a hop that has executed and answers instead of passing on", GO_ON_AGAIN,
+     "} else { hop->last = true; go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN); }"),
+    ("reads of a storing chain without lane",
+     "hop->with_lane = hop->stores_later && packet->opcode != NETDAM_OP_FORWARD;",
+     "hop->with_lane = hop->stores_later && (netdam_op_flags(packet->opcode) & NETDAM_OPF_MODIFIES) != 0;"),
+    ("a lane behind the last store", "hop->stores_later = stores && packet->hop <= last_store;",
+     "hop->stores_later = stores;"),
+    ("a repeated read that is refused", "not_forwarded(fw, packet); " + GO_ON_AGAIN,
+     "ndfw_refuse_at(fw, packet, NETDAM_STATUS_BAD_KEY, result.generation, result.floor, 0); " + GO_ON_AGAIN),
+    ("a repeated read that is not read", "look(fw, packet, &memory) != NETDAM_STATUS_OK)) {",
+     "(memory = fw->loopback, false))) {"),
+    ("a COMPARE that is compared again",
+     "((packet->opcode == NETDAM_OP_LOAD || packet->opcode == NETDAM_OP_LOAD_REDUCE) &&",
+     "((netdam_op_flags(packet->opcode) & NETDAM_OPF_MODIFIES) == 0 &&"),
+    ("a refusal that leaves no trace", "ndfw_lane_consume(result.window, packet->number, result.status, packet->hop);",
+     "if (result.status == 0) { ndfw_lane_consume(result.window, packet->number, 0, packet->hop); }"),
+    ("a refused chain that goes on", "if (result.status != NETDAM_STATUS_OK) { ndfw_refuse_at",
+     "if (false) { ndfw_refuse_at"),
+    ("generations that nobody looks at behind the last store",
+     "status = ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation)",
+     "status = ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation) || true"),
+    ("STALE that does not name the hop's generation",
+     "ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);",
+     "ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, packet->generation, 0, 0);"),
+    ("answers that go to the hop before", "packet->from = origin;", ";"),
+]
+# File, replay that must notice, mutants.
+MUTANTS = ([("lane.c", "requests", *mutant) for mutant in LANE_MUTANTS]
+           + [("hop.c", "hops", *mutant) for mutant in HOP_MUTANTS])
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / os.environ.get("O", "build") / "tests/trace"
 COMPILER = shlex.split(os.environ.get("CC", "gcc"))
@@ -65,45 +114,47 @@ FLAGS = ["-std=c11", "-O1", "-w", "-ffreestanding", "-fbuiltin", "-fno-strict-al
          "-Ifirmware/include", "-Ifirmware"]
 
 
-def trace(seed):
-    """Runs the model at random; returns a file with what its node did."""
-    folder = OUT / ("seed-%d" % seed)  # spin leaves files where it runs
+def trace(replay, seed):
+    """Runs a model at random; returns a file with what its nodes did."""
+    model, steps, knobs, _ = REPLAYS[replay]
+    folder = OUT / ("%s-%d" % (replay, seed))  # spin leaves files where it runs
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with open(folder / "trace.txt", "w") as file:
-        subprocess.run(["spin", "-T", "-n%d" % seed, "-u" + STEPS, "-DTRACE=%d" % EVENTS, *KNOBS[seed - 1].split(),
-                        str(ROOT / "tests/model/lane.pml")],
+        subprocess.run(["spin", "-T", "-n%d" % seed, "-u%d" % steps, "-DTRACE=%d" % EVENTS, *knobs[seed - 1].split(),
+                        str(ROOT / "tests/model" / model)],
                        cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=True)
     return folder / "trace.txt"
 
 
-def replay(program, *arguments):
+def run_replay(program, *arguments):
     """Returns the exit status, the counts, and what was said about divergences."""
     run = subprocess.run([str(program), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True)
     counts = {name: int(n) for name, n in re.findall(r"^(\S+) (\d+)$", run.stdout, re.M)}
-    return run.returncode, counts, [line for line in run.stdout.splitlines() if line.startswith("trace ")]
+    return run.returncode, counts, [line for line in run.stdout.splitlines() if not re.match(r"\S+ \d+$", line)]
 
 
-def mutant(number):
-    """Builds the replay with one mutated lane.c; returns the program, or why there is none."""
-    _, old, new = MUTANTS[number]
+def notice(number, traces):
+    """Builds a replay with one mutant and runs it; returns whether it was noticed, and what was said."""
+    file, replay, _, old, new = MUTANTS[number]
     pattern = r"\s+".join(re.escape(word) for word in old.split())
-    text, found = re.subn(pattern, lambda _: new, (ROOT / "firmware/lane.c").read_text())
+    text, found = re.subn(pattern, lambda _: new, (ROOT / "firmware" / file).read_text())
     if found != 1:
-        return None, "found %d times in firmware/lane.c: %s" % (found, old)
+        return False, "found %d times in firmware/%s: %s" % (found, file, old)
     folder = OUT / ("mutant-%d" % number)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    (folder / "lane.c").write_text(text)
-    objects = [str(OUT / name) for name in ("replay.o", "../unit/unit.o", "../lib/libndtest.a")]
+    (folder / file).write_text(text)
+    objects = [str(OUT / name) for name in (replay + ".o", "trace.o", "../unit/unit.o", "../lib/libndtest.a")]
     library = str(OUT / "../../firmware/libndfw.a")
-    for command in (["-c", str(folder / "lane.c"), "-o", str(folder / "lane.o")] + FLAGS,
-                    ["-o", str(folder / "replay"), str(folder / "lane.o"), *objects, library, "-lcmocka", "-lm"]):
+    for command in (["-c", str(folder / file), "-o", str(folder / "mutant.o")] + FLAGS,
+                    ["-o", str(folder / replay), str(folder / "mutant.o"), *objects, library, "-lcmocka", "-lm"]):
         run = subprocess.run(COMPILER + command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if run.returncode != 0:
-            return None, run.stdout
-    return folder / "replay", ""
+            return False, run.stdout
+    status, counts, told = run_replay(folder / replay, "--first", *traces[replay])
+    return status == 1 and counts.get("diverged", 0) > 0, told[0] if told else "status %d" % status
 
 
 def main():
@@ -123,21 +174,22 @@ def main():
         print("Bail out! spin is missing: apt-get install spin")
         return 1
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        traces = list(pool.map(trace, range(1, len(KNOBS) + 1)))
-        status, counts, told = replay(OUT / "replay", *traces)
-        report(status == 0 and not counts.get("diverged", 1), "the firmware does what the model does, event by event",
-               told)
-        report(counts.get("traces", 0) >= TRACES,
-               "%d traces, %d events" % (counts.get("traces", 0), counts.get("events", 0)))
-        rare = ["%s: %d" % (name, n) for name, n in counts.items() if n < MET and name != "diverged"]
-        report(not rare, "every kind of event was met # " + ", ".join("%s %d" % item for item in counts.items()), rare)
-        for number, (program, why) in enumerate(pool.map(mutant, range(len(MUTANTS)))):
-            name = "noticed: " + MUTANTS[number][0]
-            if program is None:
-                report(False, name, why.splitlines())
-                continue
-            status, counts, told = replay(program, "--first", *traces)
-            report(status != 0, "%s # %s" % (name, told[0] if told else "status %d" % status))
+        wanted = [(replay, seed + 1) for replay, about in REPLAYS.items() for seed in range(len(about[2]))]
+        made = list(pool.map(trace, *zip(*wanted)))
+        traces = {replay: [file for file, what in zip(made, wanted) if what[0] == replay] for replay in REPLAYS}
+        for replay, (model, _, _, missing) in REPLAYS.items():
+            status, counts, told = run_replay(OUT / replay, *traces[replay])
+            report(status == 0 and counts.get("diverged") == 0,
+                   "%s: the firmware does what %s does, event by event" % (replay, model), told)
+            report(counts.get("traces", 0) >= TRACES,
+                   "%s: %d traces, %d events" % (replay, counts.get("traces", 0), counts.get("events", 0)))
+            rare = ["%s: %d" % (name, n) for name, n in counts.items()
+                    if n < MET and name != "diverged" and name not in missing]
+            met = ", ".join("%s %d" % item for item in counts.items())
+            report(not rare, "%s: every kind of event was met # %s" % (replay, met), rare)
+        for number, (fine, told) in enumerate(pool.map(lambda n: notice(n, traces), range(len(MUTANTS)))):
+            report(fine, "noticed: %s # %s" % (MUTANTS[number][2], told.splitlines()[0]),
+                   [] if fine else told.splitlines())
     print("1..%d" % tests)
     return failed
 

@@ -298,6 +298,74 @@ void fuzz_put_entries(struct fuzz_device *device, struct netdam_descriptor *d, u
     d->length = at != 0 ? at : d->length;
 }
 
+void fuzz_put_segments(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, uint64_t address,
+                       uint32_t region, struct fuzz_input *input)
+{
+    static const uint8_t opcodes[] = {NETDAM_OP_WRITE,  NETDAM_OP_LOAD,        NETDAM_OP_COMPARE, NETDAM_OP_FORWARD,
+                                      NETDAM_OP_REDUCE, NETDAM_OP_LOAD_REDUCE, NETDAM_OP_READ,    0};
+    bool reads = false, loads = false, stores = false;
+
+    d->list_count = fuzz_u8(input) & 63;
+    d->remote_address = address;
+    d->immediate = region;
+    d->operation = d->type = 0;
+    d->remote_key = 0;
+    for (unsigned i = 0; i < d->list_count; i++) {
+        uint8_t what = fuzz_u8(input);
+        struct netdam_segment segment = {.opcode = opcodes[what & 7], .peer = what >> 3 & 7, .key = FUZZ_KEY_ALL};
+
+        if (offset + (i + 1) * sizeof(segment) > FUZZ_MEMORY_BYTES) {
+            break;
+        }
+        if (segment.opcode == NETDAM_OP_REDUCE || segment.opcode == NETDAM_OP_LOAD_REDUCE) {
+            segment.operation = NETDAM_ALU_SUM;
+            segment.type = NETDAM_TYPE_U32;
+        }
+        segment.key = segment.opcode == NETDAM_OP_FORWARD ? 0 : segment.key;
+        segment.address = segment.opcode == NETDAM_OP_FORWARD ? 0 : 64u * (what >> 6);
+        loads |= segment.opcode == NETDAM_OP_LOAD;
+        reads |= segment.opcode == NETDAM_OP_LOAD || segment.opcode == NETDAM_OP_LOAD_REDUCE;
+        stores = (netdam_op_flags(segment.opcode) & NETDAM_OPF_MODIFIES) != 0;
+        memcpy(device->node.memory + offset + i * sizeof(segment), &segment, sizeof(segment));
+    }
+    d->peer = reads && !stores ? d->local_region : 0;
+    d->u.buffer.result_address = reads && !stores ? d->u.buffer.local_address : 0;
+    d->local_region = loads ? 0 : d->local_region;
+    d->u.buffer.local_address = loads ? 0 : d->u.buffer.local_address;
+}
+
+/* Takes the segment that is to answer for the current one. Returns what the answer carries. */
+static uint32_t answer_of_chain(struct ndtest_packet *packet, uint8_t status)
+{
+    size_t each = packet->node_form == NETDAM_NODE_FORM_IPV6 ? 56 : 40;
+    uint32_t length = 0;
+    bool reads = false, stores = false;
+
+    for (unsigned i = 0; i < packet->segment_count; i++) {
+        const uint8_t *at = packet->segments + i * each;
+
+        reads |= at[0] == NETDAM_OP_LOAD || at[0] == NETDAM_OP_LOAD_REDUCE;
+        stores = (netdam_op_flags(at[0]) & NETDAM_OPF_MODIFIES) != 0;
+        length = at[0] == NETDAM_OP_FORWARD ? length : (uint32_t)at[6] << 8 | at[7];
+        if (i == packet->segment_count - 1u ||
+            (status != NETDAM_STATUS_OK && i == packet->number % packet->segment_count)) {
+            packet->segment_index = (uint8_t)i;
+            packet->opcode = at[0];
+            packet->operation = at[1];
+            packet->type = at[2];
+            packet->length = at[0] == NETDAM_OP_FORWARD ? 0 : length;
+            packet->generation = 0;
+            for (unsigned k = 24; k < 32; k++) {
+                packet->generation = packet->generation << 8 | at[k];
+            }
+            if (i != packet->segment_count - 1u) {
+                return 0;
+            }
+        }
+    }
+    return status == NETDAM_STATUS_OK && reads && !stores ? length : 0;
+}
+
 /* Bytes that a transaction's list fetches, as far as its form is right. */
 static uint32_t fetched_bytes(const struct ndtest_packet *packet)
 {
@@ -432,6 +500,9 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     if (status == NETDAM_STATUS_OK && packet.opcode == NETDAM_OP_TRANSACTION) {
         payload = fetched_bytes(&packet);
     }
+    if (packet.node_form != 0) {
+        payload = answer_of_chain(&packet, status);
+    }
     if (headers + 64 + payload + NETDAM_CRC_BYTES > FUZZ_FRAME_BYTES) {
         return 0;
     }
@@ -440,7 +511,8 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     header[0] = NETDAM_WIRE_VERSION;
     header[1] = NETDAM_KIND_RESPONSE;
     put(header + 2, (payload != 0 ? NETDAM_FLAG_PAYLOAD_CRC : 0u) | (packet.flags & NETDAM_FLAG_RELAXED), 2);
-    header[4] = 1;
+    header[4] = packet.segment_count;
+    header[5] = packet.segment_index;
     header[7] = status;
     put(header + 8, packet.context, 8);
     put(header + 16, packet.number, 6);
@@ -450,6 +522,7 @@ size_t fuzz_make_answer(struct fuzz_device *device, unsigned which, uint8_t stat
     header[32] = packet.opcode;
     header[33] = packet.operation;
     header[34] = packet.type;
+    header[35] = packet.segment_index;
     /* Of a transaction that is refused: the entry that failed. */
     put(header + 36, packet.opcode == NETDAM_OP_TRANSACTION ? (payload != 0 ? payload : status & 15u) : packet.length,
         4);

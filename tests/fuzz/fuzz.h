@@ -108,6 +108,12 @@ void fuzz_put_list(struct fuzz_device *device, struct netdam_descriptor *d, uint
  * fields as a transaction has them. Their kinds come from the upper bits of `count`.
  */
 void fuzz_put_entries(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, unsigned count);
+/*
+ * A chain's list at `offset`, which is `address` in the local region `region`, and the other fields as a chain has them:
+ * a byte of input says how many segments, one more for each which opcode and which peer.
+ */
+void fuzz_put_segments(struct fuzz_device *device, struct netdam_descriptor *d, uint64_t offset, uint64_t address,
+                       uint32_t region, struct fuzz_input *input);
 /* Guards, counters, bounds. */
 void fuzz_check(struct fuzz_device *device);
 void fuzz_receive(struct fuzz_device *device, const uint8_t *frame, size_t bytes);

@@ -13,7 +13,7 @@ enum action {
     REFLECTION,     /* as ANSWER: a request of the device comes back to it */
     TIME,           /* exponent */
     POST,           /* opcode, operation, type, length 2, remote address 2, local address 2, flags, list entries,
-                       entries of a transaction */
+                       entries of a transaction, segments of a chain */
     CHANGE,         /* what */
     PORT_FULL,      /* frames */
     RECEIVE,        /* length 2, local address 2, list entries */
@@ -26,6 +26,7 @@ enum action {
 #define REGION_BASE 0x4000u
 #define LOCAL_BASE  0xa000u
 #define LIST_PLACE  0x3f00u /* in the local region */
+#define CHAIN_PLACE 0x3000u
 
 static void receive_patched(struct fuzz_device *device, struct fuzz_input *input, uint8_t *frame, size_t bytes)
 {
@@ -89,6 +90,9 @@ static void post(struct fuzz_device *device, struct ndtest_queue *queue, struct 
     }
     d.local_region = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0 ? 0 : 1;
     d.peer = d.operation >> 4 & 1;
+    if (d.opcode == NETDAM_OP_CHAIN) {
+        fuzz_put_segments(device, &d, LOCAL_BASE + CHAIN_PLACE, CHAIN_PLACE, 1, input);
+    }
     d.operation &= 15;
     while (collect && ndtest_queue_poll(queue, &completion)) {
     }
@@ -185,6 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .open = true};
     open_peer(&device, 1);
     open_peer(&device, 2);
+    open_peer(&device, 3);
+    open_peer(&device, 4);
     while (input.left != 0) {
         unsigned kind = fuzz_u8(&input) % ACTION_COUNT;
         size_t bytes;

@@ -24,10 +24,11 @@ enum action {
 };
 
 /* Within the place of a queue's rings, and within the region at 16 KiB. */
-#define CQ_PLACE   0x400u
-#define RQ_PLACE   0xd00u
-#define LIST_BASE  0x4000u
-#define LIST_PLACE 0x1f00u
+#define CQ_PLACE    0x400u
+#define RQ_PLACE    0xd00u
+#define LIST_BASE   0x4000u
+#define LIST_PLACE  0x1f00u
+#define CHAIN_PLACE 0x1000u
 
 static uint64_t ring_place(unsigned queue)
 {
@@ -104,6 +105,9 @@ static void produce(struct fuzz_device *device, struct fuzz_input *input)
     }
     if (d.opcode == NETDAM_OP_TRANSACTION) {
         fuzz_put_entries(device, &d, LIST_BASE + d.u.buffer.local_address, fuzz_u8(input));
+    }
+    if (d.opcode == NETDAM_OP_CHAIN) {
+        fuzz_put_segments(device, &d, LIST_BASE + CHAIN_PLACE, CHAIN_PLACE, d.local_region, input);
     }
     if ((odd & 0x80) != 0) {
         /* One byte anywhere. */

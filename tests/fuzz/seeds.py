@@ -22,7 +22,7 @@ def post(opcode, operation, type_, length, flags=0, entries=0):
     address = 0 if opcode == SEND else 64
     local = 64 if opcode in ATOMICS else 128
     return (struct.pack("<BBBBHHHB", POST, opcode, operation, type_, length, address, local, 0x80 | flags) +
-            (bytes([entries]) if flags & LIST or opcode == TRANSACTION else b""))
+            (bytes([entries]) if flags & LIST or opcode == TRANSACTION else b"") + segments(opcode, entries))
 
 
 def receive(length, entries=0):
@@ -37,14 +37,21 @@ def produce(queue, opcode, operation, type_, length, flags=0, entries=0):
     address = 0 if opcode == SEND else 64
     return (struct.pack("<BBBBBBHHBHB", PRODUCE, queue, opcode, operation, type_, 0, length, address, 0, 128,
                         0x40 | entries & 63 if flags else 0) + (bytes([flags]) if flags else b"") +
-            (bytes([entries]) if opcode == TRANSACTION else b""))
+            (bytes([entries]) if opcode == TRANSACTION else b"") + segments(opcode, entries))
 
 
 def receive_ring(queue, length, entries=0):
     return struct.pack("<BBHBHB", RECEIVE_RING, queue, length, 0, 256, 0x40 | entries if entries else 0)
 
 
-SEND, TRANSACTION = 0x12, 0x50
+def segments(opcode, names):
+    """Of a chain: what each segment does at which peer."""
+    if opcode != CHAIN:
+        return b""
+    return bytes([len(names)]) + bytes("WLCFRA".index(name) | peer << 3 for peer, name in enumerate(names))
+
+
+SEND, TRANSACTION, CHAIN = 0x12, 0x50, 0x70
 ATOMICS = (0x30, 0x31, 0x32, 0x33)
 # Descriptor flags.
 FENCE, RELAXED, ORDERED, UNRELIABLE, IMMEDIATE, LIST = 1, 2, 4, 8, 16, 64
@@ -57,7 +64,8 @@ OPS = [(0x01, 0, 0, 100), (0x10, 0, 0, 3000), (0x11, 0, 0, 3000), (0x20, 1, 0x0b
        (0x11, 0, 0, 3000, LIST, 4), (0x10, 0, 0, 3000, LIST, 2), (0x01, 0, 0, 100, LIST, 2),
        (0x11, 0, 0, 3000, RELAXED), (0x11, 0, 0, 3000, UNRELIABLE), (0x11, 0, 0, 300, ORDERED),
        (SEND, 0, 0, 100, UNRELIABLE), (0x20, 3, 0x08, 64, RELAXED), (TRANSACTION, 0, 0, 0, 0, 6),
-       (TRANSACTION, 0, 0, 0, 0, 0x0b), (TRANSACTION, 0, 0, 0, ORDERED, 0x17)]
+       (TRANSACTION, 0, 0, 0, 0, 0x0b), (TRANSACTION, 0, 0, 0, ORDERED, 0x17)] + [
+           (CHAIN, 0, 0, 3000, 0, names) for names in ("WWW", "AAA", "LFW", "CWR", "LAA", "F", "A", "WCF")]
 
 
 def main():
@@ -74,6 +82,16 @@ def main():
     for number, op in enumerate(OPS):
         confirmed = answer(0, 0x40) + answer(0, 0) + answer(0, 0) + answer(1, 0) + answer(2, 0)
         (frames / ("post-%d" % number)).write_bytes(post(*op) + confirmed + post(*op) + bytes([TIME, 30]) + confirmed)
+        if op[0] == CHAIN:  # each node tells its generation
+            told = answer(0, 0x40) + answer(1, 0x40) + answer(2, 0x40)
+            told_ring = bytes([RUN, 10, 255, 255]) + b"".join(bytes([ANSWER_RING, i, 0x40]) for i in range(3))
+            (frames / ("chain-%d" % number)).write_bytes(post(*op) + told + answer(0, 0) + answer(1, 0) + post(*op) +
+                                                         answer(0, 0x40) + answer(0, 9) + bytes([TIME, 30]) + told)
+            three = bytes([QUEUE, 0, REGION, 16, 32, 0x3f, PEER, 1, PEER, 3, PEER, 4])
+            run = bytes([RUN, 10, 255, 255])
+            (rings / ("chain-%d" % number)).write_bytes(
+                three + produce(0, *op) + told_ring + run + bytes([ANSWER_RING, 0, 0]) + run + produce(0, *op) + run +
+                bytes([ANSWER_RING, 0, 0x40]) + run + bytes([ANSWER_RING, 0, 0, CONSUME, 0, SLEEP]))
         # Its own request comes back once the generation is known, with receive buffers and without.
         (frames / ("reflect-%d" % number)).write_bytes(
             post(*op) + answer(0, 0x40) + bytes([REFLECTION, 0]) + receive(1400) + receive(1400, 3) + receive(10) +

@@ -32,22 +32,38 @@ static struct ndfw_queue *find_queue(const struct ndfw *fw, uint64_t index)
     return &fw->queues[index];
 }
 
+static bool has_tenant(const struct ndfw *fw, uint64_t id)
+{
+    return id == 0 || ndfw_tenant_find(fw, id) != NULL;
+}
+
+/* Whoever's the region is. */
+static bool key_is_taken(const struct ndfw *fw, uint64_t key)
+{
+    bool taken = false;
+
+    for (uint32_t i = 0; i < fw->config.regions; i++) {
+        taken |= fw->regions[i].in_use && fw->regions[i].key == key;
+    }
+    return taken;
+}
+
 static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *args, uint64_t *results)
 {
     struct ndfw_region *region = NULL;
     uint32_t index;
     uint64_t key = args[3];
-    uint64_t offset;
 
     if (args[1] == 0 || args[1] > fw->config.memory_bytes || args[0] > fw->config.memory_bytes - args[1] ||
         args[0] % 8 != 0 || (args[2] & ~(uint64_t)NETDAM_PERMISSION_ALL) != 0) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
-    if (args[4] != 0) {
-        return NETDAM_ADMIN_STATUS_UNSUPPORTED;
-    }
-    if (args[5] != 0 && find_queue(fw, args[5] - 1) == NULL) {
+    if (!has_tenant(fw, args[4]) || (args[5] != 0 && find_queue(fw, args[5] - 1) == NULL)) {
         return NETDAM_ADMIN_STATUS_NO_SUCH;
+    }
+    /* Or one tenant's immediates would end up with another. */
+    if (args[5] != 0 && find_queue(fw, args[5] - 1)->tenant != args[4]) {
+        return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     for (index = 0; index < fw->config.regions; index++) {
         if (!fw->regions[index].in_use) {
@@ -61,7 +77,7 @@ static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *a
     while (key == 0) {
         key = ndfw_random(fw);
     }
-    if (ndfw_region_access(fw, key, 0, 0, 0, &offset) != NETDAM_STATUS_BAD_KEY) {
+    if (key_is_taken(fw, key)) {
         return NETDAM_ADMIN_STATUS_EXISTS;
     }
     region->base = args[0];
@@ -69,6 +85,7 @@ static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *a
     region->permissions = (uint32_t)args[2];
     region->key = key;
     region->queue = (uint32_t)args[5];
+    region->tenant = (uint32_t)args[4];
     region->serial++;
     region->in_use = true;
     ndfw_map_insert(&fw->region_by_key, key, index);
@@ -124,10 +141,21 @@ static void start_ring(struct ndfw *fw, uint64_t base, uint32_t first, uint32_t 
     ndfw_store(ndfw_memory(fw, base, sizeof(ring), NETDAM_FW_ACCESS_WRITE), (const uint8_t *)&ring, sizeof(ring));
 }
 
+static bool receive_key_is_taken(const struct ndfw *fw, uint64_t key)
+{
+    bool taken = false;
+
+    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+        taken |= fw->queues[i].receive_key == key;
+    }
+    return taken;
+}
+
 static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *args, uint64_t *results)
 {
     uint64_t type = args[6] & 0xffff;
-    uint64_t vector = args[6] >> 16;
+    uint64_t vector = args[6] >> 16 & 0xffff;
+    uint64_t tenant = args[6] >> 32;
     struct ndfw_queue made;
     uint32_t index;
 
@@ -138,6 +166,9 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
     }
     if (type == NETDAM_QUEUE_RAW) {
         return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+    }
+    if (!has_tenant(fw, tenant)) {
+        return NETDAM_ADMIN_STATUS_NO_SUCH;
     }
     if (args[5] != 0 && !ring_is_possible(fw, args[4], args[5], sizeof(struct netdam_descriptor))) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
@@ -150,11 +181,12 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
     if (args[5] != 0) {
         made.rq = args[4];
         made.rq_entries = UINT32_C(1) << args[5];
-        while (made.receive_key == 0 || ndfw_queue_by_receive_key(fw, made.receive_key) != NDFW_NONE) {
+        while (made.receive_key == 0 || receive_key_is_taken(fw, made.receive_key)) {
             made.receive_key = ndfw_random(fw);
         }
     }
     made.sq_consumer = made.cq_producer = made.rq_consumer = (uint32_t)args[7];
+    made.tenant = (uint32_t)tenant;
     made.vector = (uint16_t)vector;
     made.state = NETDAM_QUEUE_STATE_READY;
     if (ranges_overlap(made.sq, sq_bytes(&made), made.cq, cq_bytes(&made)) ||
@@ -221,7 +253,7 @@ static enum netdam_admin_status queue_query(const struct ndfw *fw, const uint64_
     return NETDAM_ADMIN_STATUS_OK;
 }
 
-/* False if no packet can go to such an address, or none of this family from here. */
+/* False if no packet can go to such an address, or none of this family from here. Behind the port is the tenant. */
 static bool parse_address(const struct ndfw *fw, const uint64_t *args, struct ndfw_endpoint *endpoint)
 {
     static const uint8_t none[16] = {0};
@@ -230,9 +262,6 @@ static bool parse_address(const struct ndfw *fw, const uint64_t *args, struct nd
     memset(endpoint, 0, sizeof(*endpoint));
     endpoint->family = (uint8_t)family;
     endpoint->port = (uint16_t)(args[2] >> 16);
-    if (args[2] >> 32 != 0) {
-        return false;
-    }
     if (family == 4) {
         netdam_be32 address = netdam_be32_make((uint32_t)args[0]);
 
@@ -259,11 +288,15 @@ static enum netdam_admin_status peer_open(struct ndfw *fw, const uint64_t *args,
     if (!parse_address(fw, args, &endpoint) || endpoint.port == 0) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
+    if (!has_tenant(fw, args[2] >> 32)) {
+        return NETDAM_ADMIN_STATUS_NO_SUCH;
+    }
     for (uint32_t i = 0; i < fw->config.peers; i++) {
         struct ndfw_peer *peer = &fw->peers[i];
 
         if (!peer->in_use) {
             peer->endpoint = endpoint;
+            peer->tenant = (uint32_t)(args[2] >> 32);
             ndfw_peer_start(fw, peer);
             results[0] = i;
             return NETDAM_ADMIN_STATUS_OK;
@@ -287,7 +320,7 @@ static enum netdam_admin_status neighbour_set(struct ndfw *fw, const uint64_t *a
     netdam_be48 mac = netdam_be48_make(args[3]);
     struct ndfw_endpoint endpoint;
 
-    if (!parse_address(fw, args, &endpoint) || endpoint.port != 0 || args[3] >> 48 != 0 || args[3] == 0 ||
+    if (!parse_address(fw, args, &endpoint) || args[2] >> 16 != 0 || args[3] >> 48 != 0 || args[3] == 0 ||
         (mac.b[0] & 1) != 0) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
@@ -334,6 +367,8 @@ static enum netdam_admin_status execute(struct ndfw *fw, uint32_t command, uint6
         return neighbour_set(fw, args);
     case NETDAM_ADMIN_OPCODE_QUERY:
         return opcode_query(args, results);
+    case NETDAM_ADMIN_TENANT_SET:
+        return ndfw_tenant_set(fw, args);
     case NETDAM_ADMIN_STEERING_SET:
         return NETDAM_ADMIN_STATUS_UNSUPPORTED;
     default:
@@ -346,6 +381,9 @@ static void admin_command(struct ndfw *fw, uint32_t command)
     memset(fw->admin_results, 0, sizeof(fw->admin_results));
     fw->admin_command = command;
     fw->admin_status = execute(fw, command, fw->admin_results);
+    if (command == NETDAM_ADMIN_TENANT_SET) {
+        fw->admin_args[1] = fw->admin_args[2] = 0;
+    }
     ndfw_count(fw, NETDAM_COUNTER_ADMIN_ERRORS, fw->admin_status != NETDAM_ADMIN_STATUS_OK);
     ndfw_trace(fw, NETDAM_FW_TRACE_ADMIN, command, fw->admin_status, fw->admin_args[0]);
 }

@@ -64,6 +64,8 @@ static void fill_defaults(struct netdam_fw_config *config)
     DEFAULT(refusal_interval_ns, 10000);
     DEFAULT(refusal_burst, 256);
     DEFAULT(replies, 256);
+    DEFAULT(tenants, 16);
+    DEFAULT(tenant_senders, 256);
     DEFAULT(first_number, 1);
 }
 
@@ -113,6 +115,8 @@ static const char *check_config(const struct netdam_fw_config *config)
     CHECK(config->rto_min_ns <= config->rto_max_ns, "rto_max_ns");
     CHECK(config->rto_max_ns <= UINT64_C(1) << 48, "rto_max_ns");
     CHECK(config->rto_initial_ns <= UINT64_C(1) << 48, "rto_initial_ns");
+    CHECK(config->tenants <= 1u << 10, "tenants");
+    CHECK(config->tenant_senders <= 1u << 16, "tenant_senders");
     CHECK(config->first_number < NETDAM_NUMBER_MAX, "first_number");
     CHECK(config->function_index == 0, "function_index");
 #undef CHECK
@@ -158,6 +162,11 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     fw->lanes = take(arena, ((size_t)fw->lane_mask + 1) * sizeof(fw->lanes[0]));
     fw->windows = take(arena, config->lane_windows * sizeof(fw->windows[0]));
     fw->replies = take(arena, config->replies * sizeof(fw->replies[0]));
+    fw->tenants = take(arena, config->tenants * sizeof(fw->tenants[0]));
+    fw->senders = take(arena, config->tenant_senders * sizeof(fw->senders[0]));
+    fw->sender_by_salt.mask = ndfw_map_slots(config->tenant_senders) - 1;
+    fw->sender_by_salt.slots = take(arena, ((size_t)fw->sender_by_salt.mask + 1) * sizeof(uint32_t));
+    fw->tenant_room = take(arena, ndfw_tenant_room_bytes());
     fw->loopback = take(arena, (size_t)NDFW_LOOPBACK_SLOTS * NDFW_FRAME_MAX);
     for (uint32_t i = 0; arena->base != NULL && i <= config->peers; i++) {
         fw->peers[i].lane.flights = flights + (size_t)i * 2 * config->window;
@@ -216,6 +225,7 @@ static void op_start(void *state, const struct netdam_fw_config *config, const s
     ndfw_crc32c_prepare(fw);
     ndfw_chain_start(fw);
     ndfw_lane_start(fw);
+    ndfw_tenant_start(fw);
 }
 
 static void op_stop(void *state, uint64_t now_ns)

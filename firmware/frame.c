@@ -9,6 +9,9 @@
 #define PROTOCOL_UDP   17
 #define TIME_TO_LIVE   64
 
+/* A tenant's tag covers the payload: both do not go together. */
+#define TENANT_OR_CRC ((unsigned)NETDAM_FLAG_TENANT | (unsigned)NETDAM_FLAG_PAYLOAD_CRC)
+
 static uint32_t extension_bytes(unsigned flags)
 {
     return ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? (uint32_t)sizeof(struct netdam_wire_immediate) : 0u) +
@@ -70,7 +73,7 @@ static bool decode_segment(struct ndfw_packet *packet, const uint8_t *body)
     return segment.reserved == 0;
 }
 
-enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
+enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
                               enum netdam_counter *counter)
 {
     struct netdam_wire_header header;
@@ -106,7 +109,9 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     packet->number = netdam_be48_get(header.number);
     packet->distance = netdam_be16_get(header.distance);
     packet->payload_length = netdam_be16_get(header.payload_length);
-    packet->payload = NULL;
+    packet->payload = packet->newcomer = NULL;
+    packet->tenant = 0;
+    packet->lanes = 0;
     packet->opcode = packet->operation = packet->type = 0;
     packet->length = 0;
     packet->key = packet->address = packet->generation = packet->echo = packet->floor = packet->immediate = 0;
@@ -114,7 +119,11 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
     if (header.version != NETDAM_WIRE_VERSION) {
         return request ? refuse(packet, NETDAM_STATUS_BAD_VERSION) : drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
-    if ((packet->flags & ~netdam_flags_defined(header.kind)) != 0 || (request && header.status != 0)) {
+    if ((packet->flags & NETDAM_FLAG_TENANT) != 0 && !ndfw_tenant_open(fw, datagram, bytes, packet, counter)) {
+        return NDFW_DECODED_DROP;
+    }
+    if ((packet->flags & ~netdam_flags_defined(header.kind)) != 0 || (request && header.status != 0) ||
+        (packet->flags & TENANT_OR_CRC) == TENANT_OR_CRC) {
         return request ? refuse(packet, NETDAM_STATUS_BAD_FLAGS) : drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
     node_bytes = ndfw_node_bytes(header.node_form);
@@ -133,7 +142,7 @@ enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, si
         return drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
     packet->segments = datagram + body;
-    packet->payload = datagram + expected;
+    packet->payload = packet->tenant != 0 ? packet->payload : datagram + expected;
     if (has_crc) {
         netdam_be32 crc;
 
@@ -194,9 +203,6 @@ bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsign
 
 static bool executes(const struct ndfw_packet *packet)
 {
-    if ((packet->flags & NETDAM_FLAG_TENANT) != 0) {
-        return false;
-    }
     switch (packet->opcode) {
     case NETDAM_OP_ECHO:
     case NETDAM_OP_CONFIRM:
@@ -365,21 +371,27 @@ static void seal_udp(uint8_t *datagram, uint32_t datagram_bytes)
     ndfw_put16(udp + 6, folded == 0 ? 0xffffu : folded);
 }
 
-uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate)
+bool ndfw_has_crc(const struct ndfw *fw, uint32_t payload_length, uint32_t tenant)
 {
-    bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
+    return payload_length != 0 && !fw->config.no_payload_crc && tenant == 0;
+}
 
+uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate, uint32_t tenant)
+{
     NETDAM_STATIC_ASSERT(sizeof(struct netdam_wire_segment) == sizeof(struct netdam_wire_answer),
                          "requests and answers of one segment have the same overhead");
     return (uint32_t)(sizeof(struct netdam_wire_header) + sizeof(struct netdam_wire_segment)) + payload_length +
-           (has_crc ? NETDAM_CRC_BYTES : 0u) + (immediate ? (uint32_t)sizeof(struct netdam_wire_immediate) : 0u);
+           (ndfw_has_crc(fw, payload_length, tenant) ? NETDAM_CRC_BYTES : 0u) +
+           (immediate ? (uint32_t)sizeof(struct netdam_wire_immediate) : 0u) +
+           (tenant != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0u);
 }
 
-void ndfw_seal(const struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes)
+void ndfw_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes)
 {
     struct netdam_wire_header header;
     netdam_be32 crc;
 
+    ndfw_tenant_seal(fw, to, datagram);
     memcpy(&header, datagram, sizeof(header));
     crc = netdam_be32_make(ndfw_crc32c_header(fw, datagram, netdam_be16_get(header.header_length)));
     memcpy(datagram + offsetof(struct netdam_wire_header, header_crc), &crc, sizeof(crc));

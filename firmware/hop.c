@@ -184,8 +184,8 @@ static bool find_origin(struct ndfw *fw, struct ndfw_packet *packet, struct hop 
 /* Sends the packet to the next node. `memory` is what the segment read, or NULL. */
 static void pass_on(struct ndfw *fw, const struct ndfw_packet *packet, struct hop *hop, const uint8_t *memory)
 {
-    bool has_crc =
-        hop->payload_after != 0 && (!fw->config.no_payload_crc || (packet->flags & NETDAM_FLAG_PAYLOAD_CRC) != 0);
+    bool has_crc = hop->payload_after != 0 && packet->tenant == 0 &&
+                   (!fw->config.no_payload_crc || (packet->flags & NETDAM_FLAG_PAYLOAD_CRC) != 0);
     uint32_t bytes = packet->header_length + hop->payload_after + (has_crc ? NETDAM_CRC_BYTES : 0u);
     struct netdam_wire_header header;
     uint8_t *datagram;
@@ -246,7 +246,7 @@ static bool goes_nowhere(const struct ndfw *fw, const struct hop *hop)
 static enum netdam_status look(struct ndfw *fw, const struct ndfw_packet *packet, const uint8_t **memory)
 {
     uint64_t offset;
-    enum netdam_status status = ndfw_region_access(fw, packet->key, packet->address, packet->length,
+    enum netdam_status status = ndfw_region_access(fw, packet->key, packet->tenant, packet->address, packet->length,
                                                    ndfw_permission_for(packet->opcode), &offset);
 
     if (status != NETDAM_STATUS_OK) {
@@ -310,7 +310,7 @@ static void execute_without_lane(struct ndfw *fw, const struct ndfw_packet *pack
     enum netdam_status status = NETDAM_STATUS_OK;
 
     if (packet->opcode != NETDAM_OP_FORWARD) {
-        status = ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation)
+        status = ndfw_lane_proves(fw, ndfw_lane_id(packet), packet->generation, &result.generation)
                      ? look(fw, packet, &memory)
                      : NETDAM_STATUS_STALE;
     }

@@ -97,7 +97,7 @@ static void remove_lane(struct ndfw *fw, uint32_t at)
     fw->lane_count--;
 }
 
-static void new_epoch(struct ndfw *fw)
+void ndfw_lane_new_epoch(struct ndfw *fw)
 {
     uint32_t before = netdam_generation_epoch(fw->generation);
     uint32_t epoch;
@@ -128,7 +128,7 @@ static void forget_confirmed(struct ndfw *fw)
     ndfw_count(fw, NETDAM_COUNTER_LANES_FORGOTTEN, before - fw->lane_count);
     fw->generation_next_ns = fw->now_ns + fw->config.generation_interval_ns;
     if ((uint32_t)fw->generation == UINT32_MAX) {
-        new_epoch(fw);
+        ndfw_lane_new_epoch(fw);
     } else {
         fw->generation++;
         ndfw_trace(fw, NETDAM_FW_TRACE_GENERATION, fw->generation, 0, 0);
@@ -147,7 +147,7 @@ void ndfw_lane_start(struct ndfw *fw)
     fw->window_count = 0;
     fw->window_free = 0;
     fw->generation_next_ns = fw->now_ns;
-    new_epoch(fw);
+    ndfw_lane_new_epoch(fw);
 }
 
 static void advance_floor(struct ndfw *fw, struct ndfw_lane *lane, uint64_t claim)
@@ -190,12 +190,12 @@ static struct ndfw_lane *create_lane(struct ndfw *fw, const struct ndfw_packet *
     if (fw->lane_count == fw->config.lanes) {
         return NULL;
     }
-    at = lane_home(fw, packet->context);
+    at = lane_home(fw, ndfw_lane_id(packet));
     while (fw->lanes[at].generation != 0) {
         at = (at + 1) & fw->lane_mask;
     }
     lane = &fw->lanes[at];
-    lane->context = packet->context;
+    lane->context = ndfw_lane_id(packet);
     lane->generation = fw->generation;
     lane->window = 0;
     set_lane_floor(lane, floor);
@@ -214,7 +214,7 @@ static bool only_reserve_is_left(const struct ndfw *fw)
 enum ndfw_lane_verdict ndfw_lane_admit(struct ndfw *fw, const struct ndfw_packet *packet, bool stranger,
                                        struct ndfw_lane_result *result)
 {
-    struct ndfw_lane *lane = find_lane(fw, packet->context);
+    struct ndfw_lane *lane = find_lane(fw, ndfw_lane_id(packet));
     struct ndfw_window *window;
     enum ndfw_lane_verdict verdict = NDFW_LANE_EXECUTE;
     uint64_t place = packet->number % NETDAM_WINDOW_MAX;
@@ -284,7 +284,7 @@ void ndfw_lane_consume(struct ndfw_window *window, uint64_t number, uint8_t stat
 enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_packet *packet,
                                          struct ndfw_lane_result *result)
 {
-    struct ndfw_lane *lane = find_lane(fw, packet->context);
+    struct ndfw_lane *lane = find_lane(fw, ndfw_lane_id(packet));
     enum ndfw_lane_verdict verdict;
 
     result->floor = 0;
@@ -342,7 +342,7 @@ void ndfw_lane_timer(struct ndfw *fw)
     }
     if (given_up != 0) {
         ndfw_count(fw, NETDAM_COUNTER_LANES_GIVEN_UP, given_up);
-        new_epoch(fw);
+        ndfw_lane_new_epoch(fw);
     }
     count_lanes(fw);
 }

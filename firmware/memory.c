@@ -242,23 +242,23 @@ void ndfw_payload_load(const struct ndfw *fw, uint8_t *payload, const uint8_t *m
     ndfw_load(payload + done, memory + done, bytes - done);
 }
 
-struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key)
+struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key, uint32_t tenant)
 {
     for (uint32_t at = ndfw_map_first(&fw->region_by_key, key); fw->region_by_key.slots[at] != 0;
          at = (at + 1) & fw->region_by_key.mask) {
         struct ndfw_region *region = &fw->regions[fw->region_by_key.slots[at] - 1];
 
         if (region->key == key) {
-            return region;
+            return region->tenant == tenant ? region : NULL;
         }
     }
     return NULL;
 }
 
-enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes,
-                                      uint32_t permission, uint64_t *offset)
+enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint32_t tenant, uint64_t address,
+                                      uint64_t bytes, uint32_t permission, uint64_t *offset)
 {
-    const struct ndfw_region *region = ndfw_region_find(fw, key);
+    const struct ndfw_region *region = ndfw_region_find(fw, key, tenant);
 
     if (region == NULL) {
         return NETDAM_STATUS_BAD_KEY;

@@ -49,6 +49,7 @@ struct ndfw_region {
     uint32_t permissions;
     uint32_t serial; /* counts the uses of this entry: a request remembers which one it meant */
     uint32_t queue;  /* queue pair + 1 that gets the immediates of WRITEs, or 0 */
+    uint32_t tenant;
     bool in_use;
 };
 
@@ -67,6 +68,7 @@ struct ndfw_queue {
     uint32_t last_arm;
     uint32_t group;     /* the operation whose group the next descriptor may join */
     uint32_t group_end; /* sq_consumer behind the last descriptor of that group */
+    uint32_t tenant;    /* who may SEND to it */
     uint16_t vector;
     uint8_t state;  /* enum netdam_queue_state */
     bool completed; /* a completion was stored since the interrupt was last considered */
@@ -134,6 +136,7 @@ struct ndfw_tour {
     uint32_t header_bytes;
     uint32_t payload_max;
     uint32_t next_free;
+    uint32_t tenant;    /* of all nodes */
     uint8_t family;     /* of all nodes */
     uint8_t last_store; /* index of the last segment that stores, if any does */
     bool loads;         /* begins with LOAD: the packet starts without payload */
@@ -239,6 +242,7 @@ struct ndfw_peer {
     uint32_t deferred_head; /* ORDERED operations behind it */
     uint32_t deferred_tail;
     uint32_t payload_max;
+    uint32_t tenant; /* 0: frames towards it carry no tag */
     uint16_t control_tries;
     bool in_use;
     bool closing;  /* only waits for its last floor to be confirmed */
@@ -288,6 +292,29 @@ struct ndfw_reply {
     uint8_t bytes[NETDAM_TRANSACTION_FETCH_MAX];
 };
 
+/* A tenant, and how this node seals its frames: under keys derived with a salt of its own. */
+struct ndfw_tenant {
+    uint32_t id;  /* 0: none in this place */
+    uint8_t mode; /* enum netdam_tenant_mode */
+    uint8_t key[16];
+    uint8_t salt[16];
+    uint64_t counter; /* of the frame sealed last */
+    uint64_t lanes;   /* what the lanes of its contexts are told from those of others by */
+};
+
+/* Counters that a sender may be behind its newest one. */
+#define NDFW_REPLAY_WINDOW 1024u
+
+/* Whose frames are known not to come twice. */
+struct ndfw_sender {
+    uint64_t seen_ns;
+    uint64_t highest;
+    uint64_t bits[NDFW_REPLAY_WINDOW / 64]; /* of the counters up to it, modulo the window */
+    uint8_t salt[16];
+    uint32_t tenant; /* 0: none in this place */
+    uint32_t slot;   /* of the derived key at the platform */
+};
+
 struct ndfw {
     struct netdam_fw_config config;
     struct netdam_fw_platform platform;
@@ -333,6 +360,12 @@ struct ndfw {
     uint32_t reply_free;
     uint32_t reply_count;
 
+    struct ndfw_tenant *tenants;
+    struct ndfw_sender *senders;
+    struct ndfw_map sender_by_salt;
+    uint32_t sender_spare; /* the platform's slot for the keys of senders that are not known */
+    uint8_t *tenant_room;  /* what is authenticated, and what was deciphered, of the frame in hand */
+
     uint8_t *loopback; /* NDFW_LOOPBACK_SLOTS frames */
     uint32_t loopback_bytes[NDFW_LOOPBACK_SLOTS];
     uint32_t loopback_head;
@@ -344,7 +377,7 @@ struct ndfw {
     uint32_t next_peer;
 };
 
-/* A NetDAM packet whose form has been checked; payload points into the frame. */
+/* A NetDAM packet whose form has been checked; payload points into the frame, or to where it was deciphered. */
 struct ndfw_packet {
     struct ndfw_endpoint from;
     const uint8_t *payload;
@@ -356,6 +389,9 @@ struct ndfw_packet {
     uint64_t echo;
     uint64_t floor;
     uint64_t immediate;
+    uint64_t lanes;          /* the tenant's, or 0 */
+    const uint8_t *newcomer; /* the tenant extension, if its sender is not known */
+    uint32_t tenant;         /* proven, or 0 */
     uint32_t payload_length;
     uint32_t length;
     uint16_t distance;
@@ -400,9 +436,10 @@ void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes);
 /* The same between on-board memory and a packet's payload, with whatever the CPU has. */
 void ndfw_payload_store(const struct ndfw *fw, uint8_t *memory, const uint8_t *payload, size_t bytes);
 void ndfw_payload_load(const struct ndfw *fw, uint8_t *payload, const uint8_t *memory, size_t bytes);
-struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key);
-enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint64_t address, uint64_t bytes,
-                                      uint32_t permission, uint64_t *offset);
+/* To one tenant the regions of others do not exist. */
+struct ndfw_region *ndfw_region_find(const struct ndfw *fw, uint64_t key, uint32_t tenant);
+enum netdam_status ndfw_region_access(const struct ndfw *fw, uint64_t key, uint32_t tenant, uint64_t address,
+                                      uint64_t bytes, uint32_t permission, uint64_t *offset);
 enum netdam_status ndfw_local_access(const struct ndfw *fw, uint32_t region, uint32_t serial, uint64_t address,
                                      uint64_t bytes, uint32_t permission, uint64_t *offset);
 
@@ -445,7 +482,7 @@ enum ndfw_decoded {
     NDFW_DECODED_DROP,   /* *counter says why */
 };
 /* `datagram` is what follows the UDP header; from is filled by the caller. */
-enum ndfw_decoded ndfw_decode(const struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
+enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
                               enum netdam_counter *counter);
 /* Bytes of a node part, or 0 if the form is not defined. */
 uint32_t ndfw_node_bytes(unsigned node_form);
@@ -456,9 +493,11 @@ enum netdam_status ndfw_check_instruction(const struct ndfw_packet *packet);
 /* Starts a frame with room for the payload and its CRC; returns where the NetDAM header goes, or NULL: port full. */
 uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
 void ndfw_frame_end(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
-/* Completes the checksums of a datagram. */
-void ndfw_seal(const struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes);
-uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate);
+/* Completes a datagram: a tenant's tag, and the checksums. */
+void ndfw_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes);
+uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate, uint32_t tenant);
+/* True if a payload gets a CRC. */
+bool ndfw_has_crc(const struct ndfw *fw, uint32_t payload_length, uint32_t tenant);
 uint8_t *ndfw_transmit_begin(struct ndfw *fw, bool loopback, size_t bytes);
 void ndfw_transmit_end(struct ndfw *fw, size_t bytes);
 
@@ -506,6 +545,8 @@ enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_pack
                                          struct ndfw_lane_result *result);
 /* True if `generation` proves that the requester has heard from this node and is not older than its epoch. */
 bool ndfw_lane_proves(const struct ndfw *fw, uint64_t context, uint64_t generation, uint64_t *right);
+/* What was sent under the generation until now is stale, where no lane remembers it. */
+void ndfw_lane_new_epoch(struct ndfw *fw);
 void ndfw_lane_start(struct ndfw *fw);
 void ndfw_lane_timer(struct ndfw *fw);
 uint64_t ndfw_lane_next_ns(const struct ndfw *fw);
@@ -532,6 +573,26 @@ bool ndfw_transaction_agrees(const struct ndfw_operation *operation, const struc
 enum netdam_status ndfw_transaction_receive(struct ndfw *fw, struct ndfw_operation *operation,
                                             struct ndfw_flight *flight, const struct ndfw_packet *packet);
 
+/* The id by which a request's lane is found: one context has as many lanes as tenants use it. */
+static inline uint64_t ndfw_lane_id(const struct ndfw_packet *packet)
+{
+    return packet->context ^ packet->lanes;
+}
+
+/* tenant.c */
+size_t ndfw_tenant_room_bytes(void);
+void ndfw_tenant_start(struct ndfw *fw);
+enum netdam_admin_status ndfw_tenant_set(struct ndfw *fw, const uint64_t *args);
+struct ndfw_tenant *ndfw_tenant_find(const struct ndfw *fw, uint64_t id);
+/* The extension of a frame to come, which ndfw_seal completes; returns its bytes: 0 for tenant 0. */
+size_t ndfw_tenant_extension(uint8_t *at, uint32_t tenant);
+void ndfw_tenant_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram);
+/* Checks the tag of a packet with the flag TENANT, and deciphers the payload. False: drop, *counter says why. */
+bool ndfw_tenant_open(struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
+                      enum netdam_counter *counter);
+/* Remembers the sender of a packet, if it is new and the packet is known to be. False: no room, the packet is dropped. */
+bool ndfw_tenant_admit(struct ndfw *fw, struct ndfw_packet *packet);
+
 /* responder.c */
 void ndfw_respond(struct ndfw *fw, struct ndfw_packet *packet);
 void ndfw_refuse(struct ndfw *fw, const struct ndfw_packet *packet, enum netdam_status status);
@@ -557,6 +618,8 @@ void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer);
 void ndfw_peer_renew(struct ndfw *fw, struct ndfw_peer *peer);
 void ndfw_peer_index(struct ndfw *fw);
 void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet);
+/* True if an answer names a context that is open, and comes from that context's tenant. */
+bool ndfw_peer_awaits(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_peer_timer(struct ndfw *fw, struct ndfw_peer *peer);
 uint64_t ndfw_peer_next_ns(const struct ndfw_peer *peer);
 void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer);
@@ -626,6 +689,8 @@ bool ndfw_tour_stores(const struct ndfw *fw, const struct ndfw_operation *operat
 bool ndfw_tour_stored_before(const struct ndfw *fw, const struct ndfw_operation *operation, uint32_t hop);
 uint32_t ndfw_tour_nodes(const struct ndfw *fw, const struct ndfw_operation *operation);
 uint32_t ndfw_tour_payload_max(const struct ndfw *fw, const struct ndfw_operation *operation);
+/* The node whose lane an answer speaks of, or NULL if it matches nothing that is under way. */
+struct ndfw_peer *ndfw_tour_answering(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_tour_confirmed(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_way_timer(struct ndfw *fw, struct ndfw_peer *peer);
@@ -650,7 +715,7 @@ bool ndfw_device_executes(unsigned opcode, unsigned operation, unsigned type);
 /* Of a WRITE, the payload goes to `memory`, before the completion tells of it and only if that can be delivered. */
 enum netdam_status ndfw_queue_receive(struct ndfw *fw, uint32_t queue, const struct ndfw_packet *packet,
                                       uint8_t *memory);
-uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key);
+uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key, uint32_t tenant);
 
 /* merge.c: requests that share a packet */
 /* Puts an operation just taken from its ring into the group of the one before it. False if it goes by itself. */

@@ -48,6 +48,9 @@ static void receive_udp(struct ndfw *fw, struct ndfw_packet *packet, const uint8
         break;
     case NDFW_DECODED_OK:
         fw->work_bytes += bytes;
+        if (!ndfw_tenant_admit(fw, packet)) {
+            break;
+        }
         if (packet->kind == NETDAM_KIND_REQUEST) {
             ndfw_trace(fw, NETDAM_FW_TRACE_RX_REQUEST, packet->opcode, packet->context, packet->number);
             ndfw_respond(fw, packet);

@@ -64,7 +64,8 @@ void ndfw_peer_start(struct ndfw *fw, struct ndfw_peer *peer)
 {
     start_context(fw, peer);
     peer->payload_max =
-        netdam_payload_max(fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
+        netdam_payload_max(fw->config.mtu - (peer->endpoint.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u)) -
+        (peer->tenant != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0u);
     peer->resolved = ndfw_net_resolve(fw, &peer->endpoint);
 }
 
@@ -74,6 +75,7 @@ void ndfw_chain_start(struct ndfw *fw)
     struct ndfw_peer *chain = ndfw_chain_context(fw);
 
     memset(&chain->endpoint, 0, sizeof(chain->endpoint));
+    chain->tenant = 0;
     start_context(fw, chain);
     chain->resolved = true;
 }
@@ -88,18 +90,27 @@ void ndfw_peer_index(struct ndfw *fw)
     }
 }
 
-static struct ndfw_peer *find_peer(const struct ndfw *fw, uint64_t context)
+/* The context that an answer is for. For the answers of one tenant the contexts of others do not exist. */
+static struct ndfw_peer *find_peer(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     const struct ndfw_map *map = &fw->peer_by_context;
 
-    for (uint32_t at = ndfw_map_first(map, context); map->slots[at] != 0; at = (at + 1) & map->mask) {
+    for (uint32_t at = ndfw_map_first(map, packet->context); map->slots[at] != 0; at = (at + 1) & map->mask) {
         struct ndfw_peer *peer = &fw->peers[map->slots[at] - 1];
 
-        if (peer->context == context) {
-            return peer;
+        if (peer->context == packet->context) {
+            /* The context of chains serves all tenants, but each chain one of them. */
+            const struct ndfw_peer *node = ndfw_is_chain_context(fw, peer) ? ndfw_tour_answering(fw, packet) : peer;
+
+            return node != NULL && node->tenant == packet->tenant ? peer : NULL;
         }
     }
     return NULL;
+}
+
+bool ndfw_peer_awaits(struct ndfw *fw, const struct ndfw_packet *packet)
+{
+    return find_peer(fw, packet) != NULL;
 }
 
 uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, unsigned tries)
@@ -379,7 +390,7 @@ static struct ndfw_flight *match(const struct ndfw *fw, const struct ndfw_sequen
 
 void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
 {
-    struct ndfw_peer *peer = find_peer(fw, packet->context);
+    struct ndfw_peer *peer = find_peer(fw, packet);
     struct ndfw_sequence *sequence;
     struct ndfw_flight *flight;
     struct ndfw_operation *operation;

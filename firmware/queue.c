@@ -549,10 +549,11 @@ static void complete_receive(struct ndfw *fw, uint32_t index, const struct netda
              NETDAM_COMPLETION_RECEIVE | (immediate ? NETDAM_COMPLETION_IMMEDIATE : 0u), 0);
 }
 
-uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key)
+uint32_t ndfw_queue_by_receive_key(const struct ndfw *fw, uint64_t key, uint32_t tenant)
 {
     for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
-        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE && fw->queues[i].receive_key == key && key != 0) {
+        if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE && fw->queues[i].receive_key == key && key != 0 &&
+            fw->queues[i].tenant == tenant) {
             return i;
         }
     }

@@ -11,30 +11,35 @@ static bool needs_generation(unsigned opcode)
 /* Packets of one operation before the next operation towards the same peer has its turn. */
 #define TURN_PACKETS 16u
 
-static uint8_t *put_request(struct ndfw *fw, const struct ndfw_peer *peer, uint8_t *datagram,
+static uint8_t *put_request(struct ndfw *fw, const struct ndfw_peer *context, uint32_t tenant, uint8_t *datagram,
                             const struct netdam_wire_segment *segment, uint64_t number, uint64_t distance,
                             unsigned flags, uint64_t immediate, uint32_t payload_length)
 {
     struct netdam_wire_header header;
     struct netdam_wire_immediate extension = {netdam_be64_make(immediate)};
     size_t extension_bytes = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? sizeof(extension) : 0;
-    bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
+    bool has_crc = ndfw_has_crc(fw, payload_length, tenant);
+    uint8_t *at = datagram + sizeof(header);
 
     memset(&header, 0, sizeof(header));
     header.version = NETDAM_WIRE_VERSION;
     header.kind = NETDAM_KIND_REQUEST;
-    header.flags = netdam_be16_make((uint16_t)(flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header.flags = netdam_be16_make(
+        (uint16_t)(flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u) | (tenant != 0 ? NETDAM_FLAG_TENANT : 0u)));
     header.segment_count = 1;
     header.node_form = NETDAM_NODE_FORM_IMPLICIT;
-    header.context = netdam_be64_make(peer->context);
+    header.context = netdam_be64_make(context->context);
     header.number = netdam_be48_make(number);
     header.distance = netdam_be16_make((uint16_t)distance);
     header.payload_length = netdam_be16_make((uint16_t)payload_length);
-    header.header_length = netdam_be16_make((uint16_t)(sizeof(header) + extension_bytes + sizeof(*segment)));
+    memcpy(at, &extension, extension_bytes);
+    at += extension_bytes;
+    at += ndfw_tenant_extension(at, tenant);
+    memcpy(at, segment, sizeof(*segment));
+    at += sizeof(*segment);
+    header.header_length = netdam_be16_make((uint16_t)(at - datagram));
     memcpy(datagram, &header, sizeof(header));
-    memcpy(datagram + sizeof(header), &extension, extension_bytes);
-    memcpy(datagram + sizeof(header) + extension_bytes, segment, sizeof(*segment));
-    return datagram + sizeof(header) + extension_bytes + sizeof(*segment);
+    return at;
 }
 
 uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netdam_descriptor *descriptor)
@@ -49,7 +54,7 @@ bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const s
 {
     /* Answers to CONFIRMs of the chains' context, which all nodes know, say by their distance whose they are. */
     uint64_t distance = context == peer ? 0 : (uint64_t)(peer - fw->peers);
-    uint32_t bytes = ndfw_datagram_bytes(fw, 0, false);
+    uint32_t bytes = ndfw_datagram_bytes(fw, 0, false, peer->tenant);
     uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
     struct netdam_wire_segment segment;
 
@@ -59,7 +64,7 @@ bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const s
     memset(&segment, 0, sizeof(segment));
     segment.opcode = NETDAM_OP_CONFIRM;
     segment.generation = netdam_be64_make(generation);
-    put_request(fw, context, datagram, &segment, context->lane.floor, distance, 0, 0, 0);
+    put_request(fw, context, peer->tenant, datagram, &segment, context->lane.floor, distance, 0, 0, 0);
     ndfw_seal(fw, &peer->endpoint, datagram, bytes);
     ndfw_trace(fw, NETDAM_FW_TRACE_TX_REQUEST, NETDAM_OP_CONFIRM, context->context, context->lane.floor);
     ndfw_frame_end(fw, &peer->endpoint, bytes);
@@ -104,8 +109,8 @@ static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const
     bool from_memory = (op_flags & NETDAM_OPF_PAYLOAD) != 0;
     uint32_t payload_length = payload_bytes(descriptor, flight->length);
     unsigned flags = packet_flags(descriptor, flight);
-    uint32_t bytes = ndfw_datagram_bytes(fw, payload_length, (flags & NETDAM_FLAG_IMMEDIATE) != 0);
-    bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
+    uint32_t bytes = ndfw_datagram_bytes(fw, payload_length, (flags & NETDAM_FLAG_IMMEDIATE) != 0, peer->tenant);
+    bool has_crc = ndfw_has_crc(fw, payload_length, peer->tenant);
     struct ndfw_span spans[NDFW_SPANS_MAX];
     uint32_t span_count = 0;
     struct netdam_wire_segment segment;
@@ -135,8 +140,9 @@ static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const
         segment.address = netdam_be64_make(descriptor->remote_address + flight->offset);
         segment.generation = netdam_be64_make(peer->generation);
     }
-    payload = put_request(fw, peer, datagram, &segment, number, sequence == &peer->lane ? number - sequence->floor : 0,
-                          flags, descriptor->immediate, payload_length);
+    payload = put_request(fw, peer, peer->tenant, datagram, &segment, number,
+                          sequence == &peer->lane ? number - sequence->floor : 0, flags, descriptor->immediate,
+                          payload_length);
     if (from_memory) {
         crc = ndfw_merge_load(fw, operation, spans, span_count, payload, has_crc);
     } else if (payload_length != 0) {

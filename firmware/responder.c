@@ -45,11 +45,11 @@ void ndfw_put_payload(const struct ndfw *fw, const struct ndfw_packet *packet, u
 
 void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct ndfw_answer *answer)
 {
-    uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length, false);
-    bool has_crc = answer->payload_length != 0 && !fw->config.no_payload_crc;
+    uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length, false, packet->tenant);
+    bool has_crc = ndfw_has_crc(fw, answer->payload_length, packet->tenant);
     struct netdam_wire_header header;
     struct netdam_wire_answer body;
-    uint8_t *datagram;
+    uint8_t *datagram, *at;
 
     if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 ||
         (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw))) {
@@ -63,8 +63,9 @@ void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct
     memset(&header, 0, sizeof(header));
     header.version = NETDAM_WIRE_VERSION;
     header.kind = NETDAM_KIND_RESPONSE;
-    header.flags = netdam_be16_make(
-        (uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header.flags = netdam_be16_make((uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) |
+                                               (packet->tenant != 0 ? NETDAM_FLAG_TENANT : 0u) |
+                                               (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
     header.segment_count = packet->segment_count;
     header.segment_index = packet->hop;
     header.status = (uint8_t)answer->status;
@@ -72,7 +73,9 @@ void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct
     header.number = netdam_be48_make(packet->number);
     header.distance = netdam_be16_make(packet->distance);
     header.payload_length = netdam_be16_make((uint16_t)answer->payload_length);
-    header.header_length = netdam_be16_make(sizeof(header) + sizeof(body));
+    at = datagram + sizeof(header);
+    at += ndfw_tenant_extension(at, packet->tenant);
+    header.header_length = netdam_be16_make((uint16_t)(at + sizeof(body) - datagram));
     memcpy(datagram, &header, sizeof(header));
 
     memset(&body, 0, sizeof(body));
@@ -84,10 +87,9 @@ void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct
     body.generation = netdam_be64_make(answer->generation);
     body.echo = netdam_be64_make(packet->generation);
     body.floor = netdam_be48_make(answer->floor);
-    memcpy(datagram + sizeof(header), &body, sizeof(body));
+    memcpy(at, &body, sizeof(body));
 
-    ndfw_put_payload(fw, packet, datagram + sizeof(header) + sizeof(body), answer->payload, answer->memory,
-                     answer->payload_length, has_crc);
+    ndfw_put_payload(fw, packet, at + sizeof(body), answer->payload, answer->memory, answer->payload_length, has_crc);
     ndfw_seal(fw, &packet->from, datagram, bytes);
     ndfw_trace(fw, NETDAM_FW_TRACE_TX_RESPONSE, answer->status, packet->context, packet->number);
     ndfw_frame_end(fw, &packet->from, bytes);
@@ -146,7 +148,7 @@ static uint64_t operand(const struct ndfw_packet *packet, unsigned index)
 
 static enum netdam_status execute_send(struct ndfw *fw, const struct ndfw_packet *packet)
 {
-    uint32_t queue = ndfw_queue_by_receive_key(fw, packet->key);
+    uint32_t queue = ndfw_queue_by_receive_key(fw, packet->key, packet->tenant);
 
     return queue == NDFW_NONE ? NETDAM_STATUS_BAD_KEY : ndfw_queue_receive(fw, queue, packet, NULL);
 }
@@ -154,7 +156,7 @@ static enum netdam_status execute_send(struct ndfw *fw, const struct ndfw_packet
 /* An immediate is for the queue pair of the region. It comes with the last packet: all others have been applied. */
 static enum netdam_status execute_write_immediate(struct ndfw *fw, const struct ndfw_packet *packet, uint8_t *memory)
 {
-    uint32_t queue = ndfw_region_find(fw, packet->key)->queue;
+    uint32_t queue = ndfw_region_find(fw, packet->key, packet->tenant)->queue;
 
     return queue == 0 ? NETDAM_STATUS_NO_PERMISSION : ndfw_queue_receive(fw, queue - 1, packet, memory);
 }
@@ -169,8 +171,8 @@ enum netdam_status ndfw_execute(struct ndfw *fw, const struct ndfw_packet *packe
     if (packet->opcode == NETDAM_OP_SEND) {
         return execute_send(fw, packet);
     }
-    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, ndfw_permission_for(packet->opcode),
-                                &offset);
+    status = ndfw_region_access(fw, packet->key, packet->tenant, packet->address, packet->length,
+                                ndfw_permission_for(packet->opcode), &offset);
     if (status != NETDAM_STATUS_OK) {
         return status;
     }
@@ -247,7 +249,7 @@ static void modify_without_lane(struct ndfw *fw, const struct ndfw_packet *packe
 {
     struct ndfw_lane_result result = {0};
 
-    if (!ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation)) {
+    if (!ndfw_lane_proves(fw, ndfw_lane_id(packet), packet->generation, &result.generation)) {
         ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);
         return;
     }
@@ -261,8 +263,8 @@ bool ndfw_names_no_key(const struct ndfw *fw, const struct ndfw_packet *packet)
     if (packet->opcode == NETDAM_OP_TRANSACTION) {
         return ndfw_transaction_names_no_key(fw, packet);
     }
-    return packet->opcode == NETDAM_OP_SEND ? ndfw_queue_by_receive_key(fw, packet->key) == NDFW_NONE
-                                            : ndfw_region_find(fw, packet->key) == NULL;
+    return packet->opcode == NETDAM_OP_SEND ? ndfw_queue_by_receive_key(fw, packet->key, packet->tenant) == NDFW_NONE
+                                            : ndfw_region_find(fw, packet->key, packet->tenant) == NULL;
 }
 
 static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
@@ -326,7 +328,9 @@ static void confirm(struct ndfw *fw, const struct ndfw_packet *packet)
 
 static uint32_t answer_payload_max(const struct ndfw *fw, const struct ndfw_packet *packet)
 {
-    return netdam_payload_max(fw->config.mtu - (packet->from.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u));
+    return netdam_payload_max(fw->config.mtu -
+                              (packet->from.family == 6 ? NETDAM_IPV6_BYTES - NETDAM_IPV4_BYTES : 0u)) -
+           (packet->tenant != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0u);
 }
 
 static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
@@ -335,12 +339,12 @@ static void read_memory(struct ndfw *fw, const struct ndfw_packet *packet)
     uint64_t offset = 0;
     enum netdam_status status;
 
-    if (!ndfw_lane_proves(fw, packet->context, packet->generation, &answer.generation)) {
+    if (!ndfw_lane_proves(fw, ndfw_lane_id(packet), packet->generation, &answer.generation)) {
         ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, answer.generation, 0, 0);
         return;
     }
-    status = ndfw_region_access(fw, packet->key, packet->address, packet->length, ndfw_permission_for(packet->opcode),
-                                &offset);
+    status = ndfw_region_access(fw, packet->key, packet->tenant, packet->address, packet->length,
+                                ndfw_permission_for(packet->opcode), &offset);
     if (status == NETDAM_STATUS_OK) {
         answer.memory = ndfw_memory(fw, offset, packet->length, NETDAM_FW_ACCESS_READ);
         status = answer.memory != NULL ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE;

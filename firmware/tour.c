@@ -82,9 +82,10 @@ static bool check_list(const struct ndfw *fw, struct ndfw_tour *tour, uint32_t f
     bool read = false, compares_read = false, named = false;
 
     tour->family = fw->peers[segments[0].peer].endpoint.family;
+    tour->tenant = fw->peers[segments[0].peer].tenant;
     for (uint32_t i = 0; i < tour->count; i++) {
         if (fw->peers[segments[i].peer].endpoint.family != tour->family ||
-            (segments[i].opcode == NETDAM_OP_LOAD && named)) {
+            fw->peers[segments[i].peer].tenant != tour->tenant || (segments[i].opcode == NETDAM_OP_LOAD && named)) {
             return false;
         }
         for (uint32_t j = 0; j < i; j++) {
@@ -170,6 +171,7 @@ enum netdam_status ndfw_tour_prepare(const struct ndfw *fw, struct ndfw_tour *to
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
     tour->header_bytes = (uint32_t)sizeof(struct netdam_wire_header) + ndfw_node_bytes(tour->family) +
+                         (tour->tenant != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0u) +
                          tour->count * ((uint32_t)sizeof(struct netdam_wire_segment) + ndfw_node_bytes(tour->family));
     tour->payload_max = payload_max(fw, tour);
     return tour->payload_max == 0 ? NETDAM_STATUS_LOCAL_DESCRIPTOR : NETDAM_STATUS_OK;
@@ -289,13 +291,13 @@ enum ndfw_sent ndfw_tour_send(struct ndfw *fw, uint64_t number, const struct ndf
     const struct ndfw_peer *chain = ndfw_chain_context(fw);
     const struct ndfw_endpoint *to = &fw->peers[tour->segments[0].peer].endpoint;
     uint32_t payload_length = tour->loads ? 0 : flight->length;
-    bool has_crc = payload_length != 0 && !fw->config.no_payload_crc;
+    bool has_crc = ndfw_has_crc(fw, payload_length, tour->tenant);
     bool reproducible = (operation->descriptor.flags & NETDAM_DESCRIPTOR_REPRODUCIBLE) != 0;
     uint32_t bytes = tour->header_bytes + payload_length + (has_crc ? NETDAM_CRC_BYTES : 0u);
     struct ndfw_span spans[NETDAM_LIST_MAX];
     struct netdam_wire_header header;
     uint32_t count = 0, crc;
-    uint8_t *datagram;
+    uint8_t *datagram, *at;
 
     if (payload_length != 0) {
         *status = ndfw_buffer_spans(fw, &operation->buffer, flight->offset, payload_length,
@@ -311,9 +313,9 @@ enum ndfw_sent ndfw_tour_send(struct ndfw *fw, uint64_t number, const struct ndf
     memset(&header, 0, sizeof(header));
     header.version = NETDAM_WIRE_VERSION;
     header.kind = NETDAM_KIND_REQUEST;
-    header.flags = netdam_be16_make((uint16_t)((has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u) |
-                                               (flight->tries != 0 ? NETDAM_FLAG_AGAIN : 0u) |
-                                               (reproducible ? NETDAM_FLAG_REPRODUCIBLE : 0u)));
+    header.flags = netdam_be16_make(
+        (uint16_t)((has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u) | (flight->tries != 0 ? NETDAM_FLAG_AGAIN : 0u) |
+                   (reproducible ? NETDAM_FLAG_REPRODUCIBLE : 0u) | (tour->tenant != 0 ? NETDAM_FLAG_TENANT : 0u)));
     header.segment_count = (uint8_t)tour->count;
     header.node_form = tour->family;
     header.context = netdam_be64_make(chain->context);
@@ -322,8 +324,10 @@ enum ndfw_sent ndfw_tour_send(struct ndfw *fw, uint64_t number, const struct ndf
     header.payload_length = netdam_be16_make((uint16_t)payload_length);
     header.header_length = netdam_be16_make((uint16_t)tour->header_bytes);
     memcpy(datagram, &header, sizeof(header));
-    memset(datagram + sizeof(header), 0, ndfw_node_bytes(tour->family)); /* the origin is the sender */
-    put_segments(fw, tour, flight, datagram + sizeof(header) + ndfw_node_bytes(tour->family));
+    at = datagram + sizeof(header);
+    at += ndfw_tenant_extension(at, tour->tenant);
+    memset(at, 0, ndfw_node_bytes(tour->family)); /* the origin is the sender */
+    put_segments(fw, tour, flight, at + ndfw_node_bytes(tour->family));
     crc = ndfw_spans_load(fw, spans, count, datagram + tour->header_bytes, has_crc);
     if (has_crc) {
         netdam_be32 be = netdam_be32_make(crc);
@@ -455,8 +459,7 @@ uint32_t ndfw_tour_payload_max(const struct ndfw *fw, const struct ndfw_operatio
     return tour_of(fw, operation)->payload_max;
 }
 
-/* The node whose lane an answer speaks of, or NULL if it matches nothing that is under way. */
-static struct ndfw_peer *answering_peer(struct ndfw *fw, const struct ndfw_packet *packet)
+struct ndfw_peer *ndfw_tour_answering(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_peer *chain = ndfw_chain_context(fw);
     struct ndfw_flight *flight = ndfw_flight_at(fw, &chain->lane, packet->number);
@@ -478,7 +481,7 @@ static struct ndfw_peer *answering_peer(struct ndfw *fw, const struct ndfw_packe
 void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_peer *chain = ndfw_chain_context(fw);
-    struct ndfw_peer *peer = answering_peer(fw, packet);
+    struct ndfw_peer *peer = ndfw_tour_answering(fw, packet);
     uint64_t before = peer != NULL ? peer->way.generation : 0, end = chain->lane.next;
     bool other_epoch;
 
@@ -525,7 +528,7 @@ void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet)
 void ndfw_tour_confirmed(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_peer *chain = ndfw_chain_context(fw);
-    struct ndfw_peer *peer = answering_peer(fw, packet);
+    struct ndfw_peer *peer = ndfw_tour_answering(fw, packet);
 
     if (peer == NULL || packet->status != NETDAM_STATUS_OK || packet->generation != peer->way.generation ||
         packet->number > chain->lane.floor || packet->number < peer->way.confirmed) {

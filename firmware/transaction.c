@@ -96,15 +96,15 @@ bool ndfw_transaction_names_no_key(const struct ndfw *fw, const struct ndfw_pack
     struct netdam_transaction_entry entry;
 
     memcpy(&entry, packet->payload, sizeof(entry));
-    return ndfw_region_find(fw, entry.key) == NULL;
+    return ndfw_region_find(fw, entry.key, packet->tenant) == NULL;
 }
 
 /* Keys, ranges and permissions of all entries. */
-static enum netdam_status check(const struct ndfw *fw, struct list *list, uint64_t *failed)
+static enum netdam_status check(const struct ndfw *fw, struct list *list, uint32_t tenant, uint64_t *failed)
 {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct netdam_transaction_entry *entry = &list->entries[i];
-        enum netdam_status status = ndfw_region_access(fw, entry->key, entry->address, entry->length,
+        enum netdam_status status = ndfw_region_access(fw, entry->key, tenant, entry->address, entry->length,
                                                        permission_for(entry->kind), &list->offsets[i]);
 
         if (status != NETDAM_STATUS_OK) {
@@ -235,7 +235,7 @@ enum netdam_status ndfw_transaction_execute(struct ndfw *fw, const struct ndfw_p
     if (!parse(&list, packet->payload, packet->payload_length, false)) {
         return NETDAM_STATUS_BAD_LENGTH;
     }
-    status = check(fw, &list, value);
+    status = check(fw, &list, packet->tenant, value);
     if (status == NETDAM_STATUS_OK) {
         status = compare(fw, &list, packet->payload, value);
     }

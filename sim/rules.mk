@@ -4,7 +4,7 @@
 SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/crypto.c sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
 INCLUDES_ALL += -Isim
@@ -13,7 +13,20 @@ $(O)/sim/%.o: sim/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -pthread $(SIM_INCLUDES) -c -o $@ $<
 
-$(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o)
+# One object with what it needs of mbed TLS and nothing else to be seen: nobody has to link with that library, and a
+# program may use its own. Without the library there are no tenants, and everything else works.
+MBEDCRYPTO = $(shell printf '\#include <mbedtls/gcm.h>\n\#include <mbedtls/hkdf.h>\n' | $(CC) -E - >/dev/null 2>&1 && \
+               $(CC) -print-file-name=libmbedcrypto.a)
+NDCRYPTO := $(O)/sim/ndcrypto.o
+
+$(NDCRYPTO): sim/crypto.c sim/crypto.h firmware/include/netdam/firmware.h
+	$(Q)mkdir -p $(@D)
+	$(Q)library='$(MBEDCRYPTO)'; [ -n "$$library" ] || echo 'sim: libmbedtls-dev is not installed: without tenants'; \
+	  $(CC) $(CFLAGS_ALL) $$([ -n "$$library" ] || echo -DNDSIM_NO_CRYPTO) -fPIC $(SIM_INCLUDES) -c -o $(O)/sim/crypto.o $< && \
+	  $(CC) -r -nostdlib -o $@ $(O)/sim/crypto.o $$library && \
+	  objcopy --keep-global-symbol=ndsim_crypto_open --keep-global-symbol=ndsim_crypto_close $@
+
+$(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o) $(NDCRYPTO)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Virtual time: no clock, no thread, no randomness but from a seed.

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "netdam_soft.h"
 #include "address.h"
+#include "crypto.h"
 #include "port.h"
 #include "turn.h"
 #include "netdam/admin.h"
@@ -355,6 +356,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .interrupt = platform_interrupt,
         .entropy = platform_entropy,
         .log = platform_log,
+        .crypto = ndsim_crypto_open(),
     };
 }
 
@@ -424,6 +426,7 @@ static void release(struct netdam_soft *soft)
     unsigned i;
 
     free(soft->state);
+    ndsim_crypto_close(soft->platform.crypto);
     if (soft->port != NULL) {
         ndsim_port_close(soft->port);
     }

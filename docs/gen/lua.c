@@ -20,6 +20,8 @@ static void write_values(FILE *f)
     NETDAM_KIND_LIST(ROW)
     fprintf(f, "}\nt.node_form = {\n");
     NETDAM_NODE_FORM_LIST(ROW)
+    fprintf(f, "}\nt.tenant_mode = {\n");
+    NETDAM_TENANT_MODE_LIST(ROW)
     fprintf(f, "}\nt.operation = {\n");
     NETDAM_ALU_LIST(ROW)
     fprintf(f, "}\n");
@@ -92,7 +94,7 @@ static const struct place places[] = {
     S(immediate)
     M(immediate, value)
     S(tenant)
-    M(tenant, tenant) M(tenant, nonce) M(tenant, tag)
+    M(tenant, tenant) M(tenant, mode) M(tenant, reserved) M(tenant, salt) M(tenant, counter) M(tenant, tag)
     S(segment)
     M(segment, opcode) M(segment, operation) M(segment, type) M(segment, reserved) M(segment, length)
     M(segment, key) M(segment, address) M(segment, generation)

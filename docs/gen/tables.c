@@ -172,13 +172,15 @@ static void write_status(void)
 
 static void write_wire(void)
 {
-    FILE *f = table_open("flags", "Kinds, node forms and flags", NULL);
+    FILE *f = table_open("flags", "Kinds, node forms, flags and modes", NULL);
 
     table_heading(f, "Kinds", "| kind | value | meaning |");
 #define ROW(name, value, what) fprintf(f, "| %s | %u | %s |\n", #name, (unsigned)(value), what);
     NETDAM_KIND_LIST(ROW)
     table_heading(f, "Node forms", "| form | value | node part of each segment |");
     NETDAM_NODE_FORM_LIST(ROW)
+    table_heading(f, "Modes of a tenant", "| mode | value | meaning |");
+    NETDAM_TENANT_MODE_LIST(ROW)
 #undef ROW
     table_heading(f, "Flags of a packet", "| flag | value | in | meaning |");
 #define ROW(name, value, where, what) fprintf(f, "| %s | 0x%04x | %s | %s |\n", #name, (unsigned)(value), #where, what);
@@ -334,7 +336,8 @@ static void write_constants(void)
     S(netdam_wire_immediate) \
     M(netdam_wire_immediate, value) \
     S(netdam_wire_tenant) \
-    M(netdam_wire_tenant, tenant) M(netdam_wire_tenant, nonce) M(netdam_wire_tenant, tag) \
+    M(netdam_wire_tenant, tenant) M(netdam_wire_tenant, mode) M(netdam_wire_tenant, reserved) \
+    M(netdam_wire_tenant, salt) M(netdam_wire_tenant, counter) M(netdam_wire_tenant, tag) \
     S(netdam_wire_segment) \
     M(netdam_wire_segment, opcode) M(netdam_wire_segment, operation) M(netdam_wire_segment, type) \
     M(netdam_wire_segment, reserved) M(netdam_wire_segment, length) M(netdam_wire_segment, key) \

@@ -60,7 +60,9 @@ local fields = {
     },
     tenant = {
         tenant = ProtoField.uint32("netdam.tenant", "Tenant", DEC),
-        nonce = ProtoField.bytes("netdam.tenant.nonce", "Nonce"),
+        mode = ProtoField.uint8("netdam.tenant.mode", "Mode", DEC, t.tenant_mode),
+        salt = ProtoField.bytes("netdam.tenant.salt", "Salt"),
+        counter = ProtoField.uint64("netdam.tenant.counter", "Counter", DEC),
         tag = ProtoField.bytes("netdam.tenant.tag", "Tag"),
     },
     segment = {
@@ -460,7 +462,7 @@ end
 
 local function show_extensions(p, tvb, tree)
     local at = t.header.bytes
-    for _, extension in ipairs({{"IMMEDIATE", "immediate", {"value"}}, {"TENANT", "tenant", {"tenant", "nonce", "tag"}}}) do
+    for _, extension in ipairs({{"IMMEDIATE", "immediate", {"value"}}, {"TENANT", "tenant", {"tenant", "mode", "salt", "counter", "tag"}}}) do
         if bit.band(p.flags, flag[extension[1]]) ~= 0 then
             local bytes = t[extension[2]].bytes
             if at + bytes > p.header_length or at + bytes > tvb:captured_len() then

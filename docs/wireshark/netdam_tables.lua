@@ -15,6 +15,11 @@ t.node_form = {
     [4] = "IPV4",
     [6] = "IPV6",
 }
+t.tenant_mode = {
+    [0] = "NONE",
+    [1] = "AUTHENTICATE",
+    [2] = "ENCRYPT",
+}
 t.operation = {
     [0] = "NONE",
     [1] = "SUM",
@@ -99,7 +104,6 @@ t.status = {
     [0x0d] = "NOT_FORWARDED",
     [0x0e] = "NOT_READY",
     [0x0f] = "COMPARE_FAILED",
-    [0x10] = "BAD_TENANT",
     [0x40] = "STALE",
     [0x41] = "BUSY",
     [0x80] = "LOCAL_DESCRIPTOR",
@@ -130,7 +134,6 @@ t.status_class = {
     [0x0d] = "REFUSED",
     [0x0e] = "REFUSED",
     [0x0f] = "REFUSED",
-    [0x10] = "REFUSED",
     [0x40] = "RETRY",
     [0x41] = "RETRY",
     [0x80] = "LOCAL",
@@ -179,10 +182,13 @@ t.immediate = {
     value = {0, 8},
 }
 t.tenant = {
-    bytes = 32,
+    bytes = 48,
     tenant = {0, 4},
-    nonce = {4, 12},
-    tag = {16, 16},
+    mode = {4, 1},
+    reserved = {5, 3},
+    salt = {8, 16},
+    counter = {24, 8},
+    tag = {32, 16},
 }
 t.segment = {
     bytes = 32,

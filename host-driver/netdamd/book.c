@@ -259,6 +259,7 @@ uint32_t ndbroker_admin(struct ndbroker_book *book, struct ndbroker_owner *owner
     case NETDAM_ADMIN_OPCODE_QUERY:
         break;
     case NETDAM_ADMIN_NEIGHBOUR_SET:
+    case NETDAM_ADMIN_TENANT_SET:
         if (!owner->is_privileged) {
             return NETDAM_ADMIN_STATUS_UNSUPPORTED;
         }

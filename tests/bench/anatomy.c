@@ -160,7 +160,7 @@ static void run_region(void *opaque, unsigned times)
     uint64_t offset;
 
     for (unsigned i = 0; i < times; i++) {
-        if (ndfw_region_access(anatomy->fw, anatomy->packet.key, anatomy->packet.address, anatomy->packet.length,
+        if (ndfw_region_access(anatomy->fw, anatomy->packet.key, 0, anatomy->packet.address, anatomy->packet.length,
                                NETDAM_PERMISSION_REMOTE_WRITE, &offset) != NETDAM_STATUS_OK ||
             ndfw_memory(anatomy->fw, offset, anatomy->packet.length, NETDAM_FW_ACCESS_WRITE) == NULL) {
             bench_fail("the anatomy's region refuses");

@@ -14,7 +14,7 @@ PAYLOAD_CRC, IMMEDIATE, TENANT, AGAIN, RELAXED = 0x1, 0x2, 0x4, 0x8, 0x10
 ORDERED, UNRELIABLE, REPRODUCIBLE, CONFIRM_WANTED, CONGESTED = 0x20, 0x40, 0x80, 0x100, 0x200
 REQUEST_FLAGS = PAYLOAD_CRC | IMMEDIATE | TENANT | AGAIN | RELAXED | ORDERED | UNRELIABLE | REPRODUCIBLE
 RESPONSE_FLAGS = PAYLOAD_CRC | TENANT | AGAIN | RELAXED | CONFIRM_WANTED | CONGESTED
-EXTENSIONS = ((IMMEDIATE, 8), (TENANT, 32))
+EXTENSIONS = ((IMMEDIATE, 8), (TENANT, 48))
 
 ECHO, CONFIRM, READ, WRITE, SEND, REDUCE = 0x01, 0x02, 0x10, 0x11, 0x12, 0x20
 FETCH_ADD, CAS, SWAP, FETCH_OP = 0x30, 0x31, 0x32, 0x33
@@ -175,6 +175,10 @@ def decode(data):
 
     if version != VERSION:
         refuse(BAD_VERSION)
+    if flags & TENANT:
+        # A node that knows no tenant.
+        whole = length >= HEADER + sum(size for flag, size in EXTENSIONS if flags & flag & (IMMEDIATE | TENANT))
+        raise Dropped("RX_TENANT" if whole and len(data) == length + payload_length else "RX_MALFORMED")
     if flags & ~(REQUEST_FLAGS if kind == REQUEST else RESPONSE_FLAGS) or (kind == REQUEST and status):
         refuse(BAD_FLAGS)
     if kind == REQUEST and (not 1 <= count <= 32 or index >= count or form not in NODE_BYTES
@@ -330,7 +334,7 @@ def check_instruction(packet, mtu=1500, ipv6=False, own=None):
         return BAD_TYPE
     if not flags_suit(packet):
         return BAD_FLAGS
-    if opcode not in EXECUTED or packet.flags & TENANT:
+    if opcode not in EXECUTED:
         return UNSUPPORTED
     if packet.node_form != 0:
         if packet.flags & (IMMEDIATE | RELAXED | ORDERED | UNRELIABLE):

@@ -325,7 +325,6 @@ def wrong_chains(client, at):
     for flag in (nd.RELAXED, nd.ORDERED):
         yield nd.BAD_FLAGS, chain(client, [write], flags=flag)
     yield nd.BAD_FLAGS, chain(client, [write], flags=nd.IMMEDIATE, extensions=bytes(8))
-    yield nd.UNSUPPORTED, chain(client, [write], flags=nd.TENANT, extensions=bytes(32))
     yield nd.BAD_LENGTH, chain(client, [write], b"abcdefg")
     yield nd.BAD_LENGTH, chain(client, [segment(nd.LOAD, 1)])
     for opcode in nd.CHAIN_OPS:
@@ -403,12 +402,8 @@ def stateless_refusals(client, at):
         yield nd.BAD_TYPE, op(opcode, type=nd.I64)
     yield from unsuited_flags(client, at)
     yield nd.BAD_LENGTH, op(nd.TRANSACTION)
-    yield nd.UNSUPPORTED, write(flags=nd.TENANT, extensions=bytes(32))
-    yield nd.UNSUPPORTED, write(flags=nd.IMMEDIATE | nd.TENANT, extensions=bytes(40))
     yield from wrong_chains(client, at)
-    yield nd.UNSUPPORTED, write(flags=nd.TENANT, extensions=bytes(32), length=5)
     yield nd.BAD_FLAGS, write(flags=nd.RELAXED | nd.ORDERED, length=5)
-    yield nd.BAD_FLAGS, write(flags=nd.RELAXED | nd.ORDERED | nd.TENANT, extensions=bytes(32))
     yield nd.BAD_TYPE, write(flags=nd.RELAXED | nd.ORDERED, type=nd.I64)
     yield nd.BAD_LENGTH, write(flags=nd.RELAXED, length=5)
     yield nd.BAD_LENGTH, write(flags=nd.ORDERED, length=5)

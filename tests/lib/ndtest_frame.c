@@ -111,7 +111,7 @@ static size_t header_bytes(const uint8_t *header, size_t left)
     }
     flags = get16(header + 2);
     bytes += (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? 8 : 0;
-    bytes += (flags & NETDAM_FLAG_TENANT) != 0 ? 32 : 0;
+    bytes += (flags & NETDAM_FLAG_TENANT) != 0 ? 48 : 0;
     if (header[1] == NETDAM_KIND_REQUEST) {
         if (segment_bytes(header[6]) == 0 || header[4] == 0) {
             return 0;
@@ -167,7 +167,7 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     packet->header = header;
     packet->header_bytes = covered;
     packet->immediate = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? get64(header + 32) : 0;
-    body = header + 32 + ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? 8 : 0) + ((flags & NETDAM_FLAG_TENANT) != 0 ? 32 : 0);
+    body = header + 32 + ((flags & NETDAM_FLAG_IMMEDIATE) != 0 ? 8 : 0) + ((flags & NETDAM_FLAG_TENANT) != 0 ? 48 : 0);
     if (packet->kind == NETDAM_KIND_REQUEST) {
         packet->segments = body + segment_bytes(header[6]) - 32;
         if (packet->segment_index >= packet->segment_count) {

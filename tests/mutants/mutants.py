@@ -36,6 +36,7 @@ LIKELY = {
     "admin.c": ["registers", "queue", "receive"],
     "merge.c": ["merge", "merge_end", "merge_wire"],
     "transaction.c": ["transaction", "transaction_post"],
+    "tenant.c": ["tenant", "tenant_attack"],
 }
 
 
@@ -65,6 +66,8 @@ class Bench:
             objects, libraries = sorted((tests / "golden").glob("*.o")), ["-lcmocka"]
         else:
             objects = [tests / ("unit/test_%s.o" % name), tests / "unit/unit.o", tests / "unit/reference.o"]
+            if name.startswith("tenant"):
+                objects += [tests / "unit/tenant.o", self.out / "sim/ndcrypto.o"]
             libraries = ["-lcmocka", "-lm"]
         subprocess.run(self.compiler + [str(o) for o in [*objects, tests / "lib/libndtest.a"]]
                        + ["-o", str(self.out / name), "-L" + str(self.out), "-lndfw", *libraries], check=True)

@@ -94,8 +94,8 @@ MUTANTS = [
     ("a transaction that compares nothing", "transaction.c", "status = compare(fw, &list, packet->payload, value);", ";"),
     ("a transaction that fetches what it wrote", "transaction.c", "fetch(fw, &list, reply);",
      "write(fw, &list, packet->payload);\n        fetch(fw, &list, reply);"),
-    ("a transaction that writes before it compares", "transaction.c", "status = check(fw, &list, value);",
-     "status = check(fw, &list, value);\n    if (status == NETDAM_STATUS_OK) {\n"
+    ("a transaction that writes before it compares", "transaction.c", "status = check(fw, &list, packet->tenant, value);",
+     "status = check(fw, &list, packet->tenant, value);\n    if (status == NETDAM_STATUS_OK) {\n"
      "        write(fw, &list, packet->payload);\n    }"),
     ("a transaction that names the entry behind the one that failed", "transaction.c",
      "payload + list->data[i], entry->length)) {\n            *failed = i;",

@@ -40,7 +40,7 @@ MUTANTS = [
     ("a fence that is none", "queue.c",
      "if ((descriptor.flags & NETDAM_DESCRIPTOR_FENCE) != 0 && queue->outstanding != 0) {", "if (false) {"),
     ("a given-up lane under the same epoch", "lane.c",
-     "ndfw_count(fw, NETDAM_COUNTER_LANES_GIVEN_UP, given_up);\n        new_epoch(fw);",
+     "ndfw_count(fw, NETDAM_COUNTER_LANES_GIVEN_UP, given_up);\n        ndfw_lane_new_epoch(fw);",
      "ndfw_count(fw, NETDAM_COUNTER_LANES_GIVEN_UP, given_up);\n        fw->generation++;"),
     ("a window released while something is unfinished", "lane.c", "if (window->above <= result->floor) {", "if (true) {"),
     ("a confirmation that an unknown lane does not remember", "lane.c",
@@ -67,9 +67,9 @@ MUTANTS = [
      "if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 || (answer", "if ((answer"),
     ("requests without lane under any generation", "responder.c",
      "    struct ndfw_lane_result result = {0};\n\n"
-     "    if (!ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation)) {",
+     "    if (!ndfw_lane_proves(fw, ndfw_lane_id(packet), packet->generation, &result.generation)) {",
      "    struct ndfw_lane_result result = {0};\n\n"
-     "    if (!ndfw_lane_proves(fw, packet->context, packet->generation, &result.generation) && false) {"),
+     "    if (!ndfw_lane_proves(fw, ndfw_lane_id(packet), packet->generation, &result.generation) && false) {"),
     ("RELAXED requests with lane numbers at the node", "responder.c",
      "if ((packet->flags & (NETDAM_FLAG_RELAXED | NETDAM_FLAG_UNRELIABLE)) != 0) {",
      "if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0) {"),

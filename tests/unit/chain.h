@@ -34,7 +34,7 @@ struct chain {
     uint16_t distance, flags, from_port;
     uint32_t payload_length;
     uint8_t payload[NETDAM_MTU_MAX];
-    bool no_crc, immediate, tenant;
+    bool no_crc, immediate;
 };
 
 /* 10.0.0.last or fd00::last at the usual port. */
@@ -138,9 +138,9 @@ static inline void chain_put_node(uint8_t **at, unsigned form, const struct chai
 static inline size_t chain_frame(uint8_t *frame, const struct chain *c)
 {
     unsigned form = c->form != 0 ? c->form : c->family, node_bytes = form == 6 ? 24 : 8;
-    unsigned extensions = (c->immediate ? 8u : 0u) + (c->tenant ? 32u : 0u);
+    unsigned extensions = c->immediate ? 8u : 0u;
     unsigned flags = c->flags | (c->payload_length != 0 && !c->no_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u) |
-                     (c->immediate ? NETDAM_FLAG_IMMEDIATE : 0u) | (c->tenant ? NETDAM_FLAG_TENANT : 0u);
+                     (c->immediate ? NETDAM_FLAG_IMMEDIATE : 0u);
     unsigned crc = (flags & NETDAM_FLAG_PAYLOAD_CRC) != 0 && c->payload_length != 0 ? 4 : 0;
     struct chain_node from = chain_node(c->family, 1), to = chain_node(c->family, 2);
     uint8_t *at = frame;

@@ -9,10 +9,13 @@ SOURCES += $(wildcard tests/unit/*.c)
 INCLUDES_ALL += -Itests/unit -Itests/golden
 
 $(O)/tests/unit/%.o: tests/unit/%.c
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit -Isim -c $< -o $@
 
 $(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -lm
+
+# Tenants need cryptography; the others do without.
+$(O)/tests/unit/test_tenant $(O)/tests/unit/test_tenant_attack: $(O)/tests/unit/tenant.o $(O)/sim/ndcrypto.o
 
 .SECONDARY: $(UNIT_TESTS:%=%.o)
 

@@ -222,10 +222,6 @@ static void spoil_immediate(struct chain *c)
 {
     c->immediate = true;
 }
-static void spoil_tenant(struct chain *c)
-{
-    c->tenant = true;
-}
 static void spoil_own_opcode(struct chain *c)
 {
     c->segments[0].opcode = 0xee;
@@ -310,7 +306,6 @@ static void what_depends_on_the_packet_alone_is_refused_without_a_trace(void **s
         {"ORDERED", spoil_ordered, BAD_FLAGS},
         {"IMMEDIATE", spoil_immediate, BAD_FLAGS},
         {"REPRODUCIBLE float sum into memory", spoil_reproducible, BAD_FLAGS},
-        {"TENANT", spoil_tenant, NETDAM_STATUS_UNSUPPORTED},
         {"undefined opcode", spoil_own_opcode, NETDAM_STATUS_BAD_OPCODE},
         {"operation where none belongs", spoil_operation, NETDAM_STATUS_BAD_OPERATION},
         {"type where none belongs", spoil_type, NETDAM_STATUS_BAD_TYPE},

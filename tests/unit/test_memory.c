@@ -184,7 +184,7 @@ static void a_region_ends_where_it_ends(void **state)
         uint64_t remote = 1, local = 1;
 
         assert_int_equal(
-            ndfw_region_access(u.fw, UNIT_KEY, row->address, row->bytes, NETDAM_PERMISSION_REMOTE_WRITE, &remote),
+            ndfw_region_access(u.fw, UNIT_KEY, 0, row->address, row->bytes, NETDAM_PERMISSION_REMOTE_WRITE, &remote),
             row->inside ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_RANGE);
         assert_int_equal(
             ndfw_local_access(u.fw, region, serial, row->address, row->bytes, NETDAM_PERMISSION_LOCAL_READ, &local),
@@ -213,7 +213,7 @@ static void every_permission_is_asked_for_by_itself(void **state)
             bool may = (wants & ~has) == 0;
             uint64_t offset;
 
-            assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, 0, 8, wants, &offset),
+            assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, 0, 0, 8, wants, &offset),
                              may ? NETDAM_STATUS_OK : NETDAM_STATUS_NO_PERMISSION);
             assert_int_equal(ndfw_local_access(u.fw, region, serial, 0, 8, wants, &offset),
                              may ? NETDAM_STATUS_OK : NETDAM_STATUS_LOCAL_PERMISSION);
@@ -231,14 +231,14 @@ static void refusals_come_in_order_key_range_permission(void **state)
     (void)state;
     unit_start(&u, 0, NULL);
     unit_region(&u, BASE, LENGTH, NETDAM_PERMISSION_REMOTE_READ, UNIT_KEY);
-    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY + 1, LENGTH, 1, NETDAM_PERMISSION_REMOTE_WRITE, &offset),
+    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY + 1, 0, LENGTH, 1, NETDAM_PERMISSION_REMOTE_WRITE, &offset),
                      NETDAM_STATUS_BAD_KEY);
-    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, LENGTH, 1, NETDAM_PERMISSION_REMOTE_WRITE, &offset),
+    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, 0, LENGTH, 1, NETDAM_PERMISSION_REMOTE_WRITE, &offset),
                      NETDAM_STATUS_BAD_RANGE);
-    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, LENGTH - 1, 1, NETDAM_PERMISSION_REMOTE_WRITE, &offset),
+    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, 0, LENGTH - 1, 1, NETDAM_PERMISSION_REMOTE_WRITE, &offset),
                      NETDAM_STATUS_NO_PERMISSION);
     /* The key of no region, 0, is nobody's. */
-    assert_int_equal(ndfw_region_access(u.fw, 0, 0, 0, 0, &offset), NETDAM_STATUS_BAD_KEY);
+    assert_int_equal(ndfw_region_access(u.fw, 0, 0, 0, 0, 0, &offset), NETDAM_STATUS_BAD_KEY);
     unit_stop(&u);
 }
 
@@ -254,7 +254,7 @@ static void a_region_that_was_destroyed_is_not_meant_by_its_successor(void **sta
     serial = u.fw->regions[first].serial;
     assert_int_equal(ndtest_region_destroy(&u.node, first, u.now_ns), NETDAM_ADMIN_STATUS_OK);
     assert_int_equal(ndfw_local_access(u.fw, first, serial, 0, 1, 0, &offset), NETDAM_STATUS_LOCAL_REGION);
-    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, 0, 1, 0, &offset), NETDAM_STATUS_BAD_KEY);
+    assert_int_equal(ndfw_region_access(u.fw, UNIT_KEY, 0, 0, 1, 0, &offset), NETDAM_STATUS_BAD_KEY);
     second = unit_region(&u, BASE, LENGTH, NETDAM_PERMISSION_ALL, UNIT_KEY);
     assert_int_equal(second, first);
     assert_int_equal(ndfw_local_access(u.fw, first, serial, 0, 1, 0, &offset), NETDAM_STATUS_LOCAL_REGION);

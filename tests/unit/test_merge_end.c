@@ -111,7 +111,7 @@ static void a_refused_group_is_sent_again_one_by_one(void **state)
         assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_MERGED), 3);
         stop();
     }
-    assert_int_equal(tried, 16);
+    assert_int_equal(tried, 15);
 }
 
 static void refused_reductions_are_sent_again_with_their_own_operands(void **state)

@@ -313,7 +313,7 @@ struct command {
 
 static const struct command commands[] = {
     {0, {0}, NETDAM_ADMIN_STATUS_BAD_COMMAND},
-    {11, {0}, NETDAM_ADMIN_STATUS_BAD_COMMAND},
+    {12, {0}, NETDAM_ADMIN_STATUS_BAD_COMMAND},
     {UINT32_MAX, {0}, NETDAM_ADMIN_STATUS_BAD_COMMAND},
     /* base, length, permissions, key, tenant */
     {NETDAM_ADMIN_REGION_CREATE, {0, 0, 0x1f, 0, 0}, BAD},
@@ -326,7 +326,7 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_REGION_CREATE, {1, 8, 0x1f, 0, 0}, BAD},
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x20, 0, 0}, BAD},
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, UINT64_C(1) << 32, 0, 0}, BAD},
-    {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 1}, UNSUPPORTED},
+    {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 1}, NO_SUCH},
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, UNIT_KEY, 0}, EXISTS},
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 0, 2}, NO_SUCH}, /* immediates to pair 1, which is not there */
     {NETDAM_ADMIN_REGION_CREATE, {0, 8, 0x1f, 0, 0, 7}, NO_SUCH},
@@ -358,8 +358,8 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, NONE | 0xffff, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, UINT64_C(5) << 16, 0}, BAD}, /* vectors 0 to 4 */
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, UINT64_C(0xfffe) << 16, 0}, BAD},
-    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, UINT64_C(1) << 32, 0}, BAD},
-    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, NONE | UINT64_C(1) << 40, 0}, BAD},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, UINT64_C(1) << 32, 0}, NO_SUCH},
+    {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, NONE | UINT64_C(1) << 40, 0}, NO_SUCH},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0, 0, NONE | NETDAM_QUEUE_RAW, 0}, UNSUPPORTED},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x40020, 4, NONE, 0}, BAD},
     {NETDAM_ADMIN_QUEUE_CREATE, {0x20000, 4, 0x30000, 4, 0x40000, 17, NONE, 0}, BAD},
@@ -396,7 +396,7 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 5 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 0 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 0x104 | PORT}, BAD},
-    {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 4 | PORT | UINT64_C(1) << 32}, BAD},
+    {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 4 | PORT | UINT64_C(1) << 32}, NO_SUCH}, /* tenant */
     {NETDAM_ADMIN_PEER_OPEN, {0, 0, 6 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {UINT64_C(0xff02) << 48, 1, 6 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {V6, 2, 6}, BAD},

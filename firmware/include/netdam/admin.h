@@ -14,7 +14,7 @@
       "index, key", "make part of on-board memory accessible; base is a multiple of 8")                                \
     X(REGION_DESTROY, 2, "index", "", "end all access through a region; requests that use it fail from here on")       \
     X(QUEUE_CREATE, 3,                                                                                                 \
-      "SQ base, SQ log2, CQ base, CQ log2, RQ base, RQ log2 (0: no RQ), type | vector << 16, "                         \
+      "SQ base, SQ log2, CQ base, CQ log2, RQ base, RQ log2 (0: no RQ), type | vector << 16 | tenant << 32, "          \
       "first index",                                                                                                   \
       "queue pair, receive key (0: no RQ)",                                                                            \
       "create a queue pair; the device writes the ring headers and draws the key that SENDs to it name")               \
@@ -22,23 +22,26 @@
     X(QUEUE_QUERY, 5, "queue pair", "state, outstanding requests, SQ consumer, CQ producer",                           \
       "enum netdam_queue_state and indices")                                                                           \
     X(PEER_OPEN, 6,                                                                                                    \
-      "address, first 8 bytes or IPv4 as an integer; address, last 8 bytes; family (4 or 6) | port << 16", "peer",     \
-      "create a requester context towards a node")                                                                     \
+      "address, first 8 bytes or IPv4 as an integer; address, last 8 bytes; family (4 or 6) | port << 16 | "           \
+      "tenant << 32",                                                                                                  \
+      "peer", "create a requester context towards a node")                                                             \
     X(PEER_CLOSE, 7, "peer", "", "flush what is outstanding towards it, then forget it")                               \
-    X(NEIGHBOUR_SET, 8, "as PEER_OPEN without port, fourth argument: MAC, first byte in bits 47 to 40", "",            \
+    X(NEIGHBOUR_SET, 8, "as PEER_OPEN without port and tenant, fourth argument: MAC, first byte in bits 47 to 40", "", \
       "static link-layer address")                                                                                     \
     X(OPCODE_QUERY, 9, "opcode, operation, type", "executed (0 or 1), NETDAM_ALG_* flags",                             \
       "what this firmware does with a combination")                                                                    \
-    X(STEERING_SET, 10, "queue pair, enum netdam_steering, value", "", "which other frames a RAW queue gets")
+    X(STEERING_SET, 10, "queue pair, enum netdam_steering, value", "", "which other frames a RAW queue gets")          \
+    X(TENANT_SET, 11, "tenant (not 0), key, first 8 bytes, key, last 8 bytes (big-endian), enum netdam_tenant_mode",   \
+      "", "make a tenant known, give it another key, or forget it; the key's registers read as 0 afterwards")
 
 /* X(name, value, text) */
 #define NETDAM_ADMIN_STATUS_LIST(X)                                                                                    \
     X(OK, 0, "done")                                                                                                   \
     X(BAD_COMMAND, 1, "no such command")                                                                               \
     X(BAD_ARGUMENT, 2, "an argument is out of range, misaligned or contradicts another")                               \
-    X(NO_SUCH, 3, "region, queue pair or peer does not exist")                                                         \
+    X(NO_SUCH, 3, "region, queue pair, peer or tenant does not exist")                                                 \
     X(NO_SPACE, 4, "the table is full")                                                                                \
-    X(EXISTS, 5, "the key is in use")                                                                                  \
+    X(EXISTS, 5, "the key is in use; the tenant has regions, queue pairs or peers")                                    \
     X(UNSUPPORTED, 6, "defined, but this firmware does not do it")
 
 #define NETDAM_ADMIN_ENUM(name, value, arguments, results, text) NETDAM_ADMIN_##name = (value),

@@ -45,7 +45,12 @@
     X(MERGED, "descriptors merged into another's packets")                                                             \
     X(FORWARDED, "chain packets passed on to the next node")                                                           \
     X(FORWARDS_DROPPED, "chain packets not passed on: port full, no link-layer address, or a repeated read that "      \
-                        "fails")
+                        "fails")                                                                                       \
+    X(RX_TENANT, "frames dropped because their tenant is not known here or their tag is wrong")                        \
+    X(RX_REPLAYED, "frames dropped because their tenant's counter was seen before, or is older than can be told")      \
+    X(TENANT_SENDERS, "senders remembered at the moment, so that nothing of theirs is taken twice")                    \
+    X(TENANT_SENDERS_FORGOTTEN, "senders forgotten to make room, or with their tenant's key")                          \
+    X(TENANT_SENDERS_FULL, "frames dropped because there was no room for their sender")
 
 #define NETDAM_COUNTER_ENUM(name, text) NETDAM_COUNTER_##name,
 enum netdam_counter { NETDAM_COUNTER_LIST(NETDAM_COUNTER_ENUM) NETDAM_COUNTER_COUNT };

@@ -74,6 +74,8 @@ struct netdam_fw_config {
     uint64_t refusal_interval_ns;    /* one refusal per this time on average; (default) 10 us */
     uint32_t refusal_burst;          /* refusals at once; (default) 256 */
     uint32_t chains;                 /* chains under way at once; (default) 64 */
+    uint32_t tenants;                /* (default) 16 */
+    uint32_t tenant_senders;         /* senders of tenants' frames remembered against replays; (default) 256 */
     uint32_t collectives;            /* collectives under way at once; (default) 8 */
     uint32_t replies;                /* what transactions fetched, kept for repetitions; (default) 256 */
     uint64_t first_number;           /* first lane number of a new context; (default) 1 */
@@ -122,6 +124,24 @@ enum netdam_fw_trace { NETDAM_FW_TRACE_LIST(NETDAM_FW_TRACE_ENUM) NETDAM_FW_TRAC
 #undef NETDAM_FW_TRACE_ENUM
 
 /*
+ * Cryptography for tenants. `slot` names a key that the platform keeps: below tenants + tenant_senders + 1. All
+ * return false if they cannot, or, in open, if the tag is wrong; then nothing in `out` may be relied upon.
+ */
+struct netdam_fw_crypto {
+    void *opaque;
+    /* The first 16 bytes of HKDF-SHA256 (RFC 5869). */
+    bool (*derive)(void *opaque, const uint8_t *key, size_t key_bytes, const uint8_t *salt, size_t salt_bytes,
+                   const uint8_t *info, size_t info_bytes, uint8_t out[16]);
+    /* The AES-128 key of a slot from here on. */
+    bool (*set_key)(void *opaque, uint32_t slot, const uint8_t key[16]);
+    /* AES-128-GCM with a tag of 16 bytes. Sealing is in place; `out` does not overlap `text`. */
+    bool (*seal)(void *opaque, uint32_t slot, const uint8_t nonce[12], const uint8_t *associated,
+                 size_t associated_bytes, uint8_t *text, size_t text_bytes, uint8_t tag[16]);
+    bool (*open)(void *opaque, uint32_t slot, const uint8_t nonce[12], const uint8_t *associated,
+                 size_t associated_bytes, const uint8_t *text, size_t text_bytes, const uint8_t tag[16], uint8_t *out);
+};
+
+/*
  * What the platform does for the firmware. Each is called only from within a call of struct netdam_fw_ops, in the same
  * thread. None may call back into the firmware.
  */
@@ -136,6 +156,8 @@ struct netdam_fw_platform {
     void (*interrupt)(void *opaque, unsigned vector);
     /* Fills `bytes` random bytes: unpredictable in real time, seeded in simulation. */
     void (*entropy)(void *opaque, void *buffer, size_t bytes);
+    /* May be NULL: no tenants. Calls as above. */
+    const struct netdam_fw_crypto *crypto;
     /* May be NULL. `text` is static; a and b are numbers that it speaks of. */
     void (*log)(void *opaque, enum netdam_fw_log_level level, const char *text, uint64_t a, uint64_t b);
     /* May be NULL. */

@@ -32,7 +32,6 @@ enum netdam_status_class {
     X(NOT_FORWARDED, 0x0d, REFUSED, "the next segment's node lies outside the configured prefixes")                    \
     X(NOT_READY, 0x0e, REFUSED, "no receive buffer is posted, or no room for its completion")                          \
     X(COMPARE_FAILED, 0x0f, REFUSED, "a compare in the transaction or chain did not hold")                             \
-    X(BAD_TENANT, 0x10, REFUSED, "tenant tag is missing, unknown or does not verify")                                  \
     X(STALE, 0x40, RETRY, "generation is not the lane's; the answer carries the one to use and an echo")               \
     X(BUSY, 0x41, RETRY, "no room for the lane or its window at the moment; the number is not consumed")               \
     X(LOCAL_DESCRIPTOR, 0x80, LOCAL, "descriptor has an undefined or contradicting field")                             \

@@ -8,7 +8,7 @@
 /*
  *   Ethernet | IPv4 or IPv6 | UDP | header 32 | extensions | body | payload | payload CRC
  *
- *   extensions   in the order of their flags: IMMEDIATE 8 bytes, TENANT 32 bytes
+ *   extensions   in the order of their flags: IMMEDIATE 8 bytes, TENANT 48 bytes
  *   body         REQUEST, node_form IMPLICIT: one segment, 32 bytes
  *                REQUEST, other forms (a chain): the origin's node part, then segment_count segments, each with its
  *                node part: 40 or 56 bytes
@@ -29,7 +29,9 @@
  *   header_crc                                                        else dropped: RX_HEADER_CRC
  *   kind                                                              else dropped: RX_MALFORMED
  *   version                                 REQUEST: BAD_VERSION      RESPONSE: dropped: RX_MALFORMED
- *   flags defined, status 0                 REQUEST: BAD_FLAGS        RESPONSE: dropped: RX_MALFORMED (flags only)
+ *   TENANT: lengths exact; known; its tag; not seen before            else dropped: RX_MALFORMED, RX_TENANT, RX_REPLAYED
+ *   flags defined, status 0, not both       REQUEST: BAD_FLAGS        RESPONSE: dropped: RX_MALFORMED (flags only)
+ *   TENANT and PAYLOAD_CRC
  *   segment_count, segment_index, node_form REQUEST: BAD_SEGMENTS     RESPONSE: neither index nor form is looked at
  *   header_length and datagram length exact                           else dropped: RX_MALFORMED
  *   payload CRC                                                       else dropped: RX_PAYLOAD_CRC
@@ -103,9 +105,19 @@
     X(CONFIRM_WANTED, 0x0100, RESPONSE, "the node asks for a CONFIRM when the requester next falls idle")              \
     X(CONGESTED, 0x0200, RESPONSE, "the request met congestion on its way")
 
+/* X(name, value, text) */
+#define NETDAM_TENANT_MODE_LIST(X)                                                                                     \
+    X(NONE, 0, "TENANT_SET: forget the tenant; never on the wire")                                                     \
+    X(AUTHENTICATE, 1, "the tag covers all of the packet, which everybody can read")                                   \
+    X(ENCRYPT, 2, "the same, and the payload is encrypted; headers, keys and addresses are not")
+
 #define NETDAM_KIND_ENUM(name, value, text) NETDAM_KIND_##name = (value),
 enum netdam_kind { NETDAM_KIND_LIST(NETDAM_KIND_ENUM) };
 #undef NETDAM_KIND_ENUM
+
+#define NETDAM_TENANT_MODE_ENUM(name, value, text) NETDAM_TENANT_MODE_##name = (value),
+enum netdam_tenant_mode { NETDAM_TENANT_MODE_LIST(NETDAM_TENANT_MODE_ENUM) };
+#undef NETDAM_TENANT_MODE_ENUM
 
 #define NETDAM_NODE_FORM_ENUM(name, value, text) NETDAM_NODE_FORM_##name = (value),
 enum netdam_node_form { NETDAM_NODE_FORM_LIST(NETDAM_NODE_FORM_ENUM) };
@@ -153,9 +165,26 @@ struct netdam_wire_immediate {
     netdam_be64 value;
 };
 
+/*
+ * Proves that the sender holds the tenant's key, and that nothing was changed on the way. AES-128-GCM with
+ *
+ *   key         the first 16 bytes of HKDF-SHA256 with the tenant's key as input keying material, `salt` as salt, and
+ *               as info the 12 bytes "NetDAM", version, mode, tenant
+ *   nonce       4 bytes zero, `counter`
+ *   associated  REQUEST: the address that the datagram is sent to, 16 bytes (IPv4: 4 and 12 zeros), its UDP port and 6
+ *               zeros; RESPONSE: 24 zeros. Then the first header_length bytes of the packet, with header_crc and tag
+ *               taken as 0, and in mode AUTHENTICATE the payload
+ *   text        in mode ENCRYPT the payload, which is sent as ciphertext; else nothing
+ *
+ * A sender draws a new salt at each start and counts up from 1 what it sends under it, whoever it is for: so no nonce
+ * comes twice under one key. A packet that is sent again is a new one here. There is no payload CRC.
+ */
 struct netdam_wire_tenant {
-    netdam_be32 tenant;
-    uint8_t nonce[12]; /* never the same twice under one key */
+    netdam_be32 tenant; /* not 0 */
+    uint8_t mode;       /* enum netdam_tenant_mode */
+    uint8_t reserved[3];
+    uint8_t salt[16];
+    netdam_be64 counter;
     uint8_t tag[16];
 };
 
@@ -206,7 +235,10 @@ NETDAM_ASSERT_OFFSET(struct netdam_wire_header, payload_length, 24);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_header, header_length, 26);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_header, header_crc, 28);
 NETDAM_ASSERT_SIZE(struct netdam_wire_immediate, 8);
-NETDAM_ASSERT_SIZE(struct netdam_wire_tenant, 32);
+NETDAM_ASSERT_SIZE(struct netdam_wire_tenant, 48);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_tenant, salt, 8);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_tenant, counter, 24);
+NETDAM_ASSERT_OFFSET(struct netdam_wire_tenant, tag, 32);
 NETDAM_ASSERT_SIZE(struct netdam_wire_segment, 32);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_segment, length, 4);
 NETDAM_ASSERT_OFFSET(struct netdam_wire_segment, key, 8);
@@ -239,7 +271,7 @@ NETDAM_STATIC_ASSERT(NETDAM_ETHERNET_BYTES + NETDAM_REQUEST_OVERHEAD_IPV4 + 16 +
 
 /*
  * Payload bytes of one packet at an IP MTU: what is left after the headers of a one-segment request or an answer over
- * IPv4 and the payload CRC, rounded down to whole 8-byte elements. 1400 at 1500, 8904 at 9000.
+ * IPv4 and the payload CRC, rounded down to whole 8-byte elements. 1400 at 1500, 8904 at 9000. With TENANT, 48 less.
  */
 static inline uint32_t netdam_payload_max(uint32_t mtu)
 {

@@ -42,6 +42,41 @@ static bool netdam_config_ipv6(NetdamState *s, Error **errp)
         error_setg(errp, "netdam: ip6 '%s' is not an IPv6 address with a prefix, such as fd00::1/64", s->ip6);
         return false;
     }
+    s->config.forward[0] = (struct netdam_fw_network){.family = 6, .prefix = prefix};
+    memcpy(s->config.forward[0].address, s->config.ipv6, sizeof(s->config.ipv6));
+    return true;
+}
+
+/* NETWORK/BITS. */
+static bool netdam_config_network(const char *text, struct netdam_fw_network *network)
+{
+    g_auto(GStrv) part = g_strsplit(text, "/", 2);
+    unsigned prefix;
+
+    *network = (struct netdam_fw_network){};
+    if (!part[0] || !part[1] || qemu_strtoui(part[1], NULL, 10, &prefix) != 0) {
+        return false;
+    }
+    network->family = strchr(part[0], ':') ? 6 : 4;
+    network->prefix = MIN(prefix, UINT8_MAX);
+    return prefix <= (network->family == 6 ? 128 : 32) &&
+           inet_pton(network->family == 6 ? AF_INET6 : AF_INET, part[0], network->address) == 1;
+}
+
+/* Where chains are passed on to: the own IPv6 network, and what the property names. */
+static bool netdam_config_forward(NetdamState *s, Error **errp)
+{
+    g_auto(GStrv) parts = g_strsplit(s->forward ?: "", ";", -1);
+    unsigned used = s->ip6 ? 1 : 0;
+    unsigned i;
+
+    for (i = 0; parts[i]; i++) {
+        if (used == NETDAM_FW_NETWORKS || !netdam_config_network(parts[i], &s->config.forward[used++])) {
+            error_setg(errp, "netdam: forward: '%s' is not NETWORK/BITS, such as 10.1.0.0/16, or one too many (%d)",
+                       parts[i], NETDAM_FW_NETWORKS);
+            return false;
+        }
+    }
     return true;
 }
 
@@ -56,6 +91,9 @@ static bool netdam_config_addresses(NetdamState *s, Error **errp)
     }
     if (s->gateway && !netdam_config_unicast(s->gateway, s->config.ipv4_gateway)) {
         error_setg(errp, "netdam: gateway '%s' is not an IPv4 address", s->gateway);
+        return false;
+    }
+    if (!netdam_config_forward(s, errp)) {
         return false;
     }
     if (s->port == 0) {

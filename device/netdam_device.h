@@ -68,6 +68,7 @@ struct NetdamState {
     char *ip6;
     char *gateway;
     char *neighbours;
+    char *forward;
     NICConf nic_conf;
     uint16_t port;
     uint32_t mtu;

@@ -16,6 +16,14 @@ extern "C" {
 
 struct netdam_soft;
 
+/* IPv4 addresses that share their first `prefix` bits. */
+struct netdam_soft_network {
+    uint8_t address[4];
+    uint8_t prefix;
+};
+
+#define NETDAM_SOFT_NETWORKS 3
+
 struct netdam_soft_config {
     const char *listen;    /* "ADDR:PORT", IPv4; port 0: any free one; not 0.0.0.0, for a node has one name */
     uint64_t memory_bytes; /* on-board memory; a multiple of 4096 */
@@ -41,6 +49,9 @@ struct netdam_soft_config {
     const char *wire_path;
     const char *wire_peer_path;
     uint8_t wire_prefix; /* bits of the wire's network; 0: 24 */
+    /* Where chains are passed on to, besides this machine (127.0.0.0/8) or the /24 of the own address. */
+    struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];
+    unsigned forward_count;
 };
 
 /*

@@ -153,8 +153,13 @@ static void print_counters(struct netdam_soft *soft, const struct ndsim_options 
 
 static int open_failed(const struct ndsim_options *options, int error)
 {
-    char what[128];
+    char what[256];
 
+    if (options->wire_path != NULL && error != -ENOMEM) {
+        snprintf(what, sizeof(what), "--wire %s:%s --listen %s", options->wire_path, options->wire_peer_path,
+                 options->listen);
+        return fail(what, strerror(-error));
+    }
     snprintf(what, sizeof(what), "--listen %s --memory %llu --mtu %u", options->listen,
              (unsigned long long)options->memory_bytes, options->mtu);
     if (error == -EADDRINUSE || error == -EADDRNOTAVAIL || error == -EACCES) {
@@ -173,6 +178,9 @@ static int serve(const struct ndsim_options *options, const sigset_t *signals)
         .mtu = options->mtu,
         .no_payload_crc = options->no_payload_crc,
         .no_merge = options->no_merge,
+        .wire_path = options->wire_path,
+        .wire_peer_path = options->wire_peer_path,
+        .forward_count = options->forward_count,
         .log_opaque = (void *)(uintptr_t)options,
         .log = log_line,
         .tap = options->trace ? trace : NULL,
@@ -180,6 +188,8 @@ static int serve(const struct ndsim_options *options, const sigset_t *signals)
     struct netdam_soft *soft;
     uint64_t key = 0;
     int result;
+
+    memcpy(config.forward, options->forward, sizeof(config.forward));
     int signal_number;
     int error = netdam_soft_open(&config, &soft);
 

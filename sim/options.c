@@ -8,6 +8,7 @@
 #include "netdam/regs.h"
 #include "netdam/wire.h"
 
+#include <arpa/inet.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,9 @@ static const char help[] =
     "  -p, --permissions LIST   what peers may do: r read, w write, a ALU and atomics (rwa)\n"
     "  -f, --load FILE          copy FILE to the start of memory first\n"
     "  -M, --mtu N              largest IP packet sent, 1500 to 9000 (1500)\n"
+    "  -F, --forward NET/BITS   pass chains on to that network too; up to three times\n"
+    "  -w, --wire PATH:PEER     not on the kernel's network but on an Ethernet wire of unix datagrams: bind PATH,\n"
+    "                           send to PEER; ADDR is the address on that wire, a /24\n"
     "  -n, --no-payload-crc     do not add a CRC to payloads\n"
     "  -N, --no-merge           do not put what belongs together into one packet\n"
     "  -t, --trace              print each datagram by name\n"
@@ -48,6 +52,8 @@ static const struct option long_options[] = {
     {"permissions", required_argument, NULL, 'p'},
     {"load", required_argument, NULL, 'f'},
     {"mtu", required_argument, NULL, 'M'},
+    {"forward", required_argument, NULL, 'F'},
+    {"wire", required_argument, NULL, 'w'},
     {"no-payload-crc", no_argument, NULL, 'n'},
     {"no-merge", no_argument, NULL, 'N'},
     {"trace", no_argument, NULL, 't'},
@@ -132,13 +138,44 @@ static bool parse_mtu(const char *text, uint32_t *mtu)
     return true;
 }
 
+static bool parse_network(const char *text, struct ndsim_options *options)
+{
+    struct netdam_soft_network *network = &options->forward[options->forward_count];
+    const char *slash = strchr(text, '/');
+    char host[INET_ADDRSTRLEN];
+    uint64_t prefix;
+
+    if (options->forward_count == NETDAM_SOFT_NETWORKS || slash == NULL || (size_t)(slash - text) >= sizeof(host) ||
+        !ndsim_size_parse(slash + 1, &prefix) || prefix > 32) {
+        return false;
+    }
+    memcpy(host, text, (size_t)(slash - text));
+    host[slash - text] = 0;
+    network->prefix = (uint8_t)prefix;
+    options->forward_count++;
+    return inet_pton(AF_INET, host, network->address) == 1;
+}
+
+static bool parse_wire(char *text, struct ndsim_options *options)
+{
+    char *colon = strchr(text, ':');
+
+    if (colon == NULL || colon == text || colon[1] == 0) {
+        return false;
+    }
+    *colon = 0;
+    options->wire_path = text;
+    options->wire_peer_path = colon + 1;
+    return true;
+}
+
 static bool wrong(const char *option, const char *value, const char *expected)
 {
     fprintf(stderr, "netdam-node: --%s %s: expected %s\n", option, value, expected);
     return false;
 }
 
-static bool parse_value(int option, const char *value, struct ndsim_options *options)
+static bool parse_value(int option, char *value, struct ndsim_options *options)
 {
     struct sockaddr_in address;
 
@@ -160,6 +197,11 @@ static bool parse_value(int option, const char *value, struct ndsim_options *opt
         return true;
     case 'M':
         return parse_mtu(value, &options->mtu) || wrong("mtu", value, TEXT(NETDAM_MTU_MIN) " to " TEXT(NETDAM_MTU_MAX));
+    case 'F':
+        return parse_network(value, options) ||
+               wrong("forward", value, "an IPv4 network such as 10.1.0.0/16, at most three times");
+    case 'w':
+        return parse_wire(value, options) || wrong("wire", value, "PATH:PEER");
     case 'n':
         options->no_payload_crc = true;
         return true;
@@ -199,7 +241,7 @@ enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsi
         .mtu = NETDAM_MTU_MIN,
         .permissions = NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU,
     };
-    while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:nNtcjvVh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:F:w:nNtcjvVh", long_options, NULL)) != -1) {
         if (option == 'h') {
             printf(help, (unsigned)NETDAM_UDP_PORT);
             return NDSIM_OPTIONS_DONE;

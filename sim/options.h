@@ -3,6 +3,8 @@
 #ifndef NDSIM_OPTIONS_H
 #define NDSIM_OPTIONS_H
 
+#include "netdam_soft.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,6 +15,10 @@ struct ndsim_options {
     uint64_t key; /* 0: draw one */
     uint32_t mtu;
     uint32_t permissions; /* NETDAM_PERMISSION_* */
+    struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];
+    unsigned forward_count;
+    const char *wire_path; /* NULL: the kernel's network */
+    const char *wire_peer_path;
     bool no_payload_crc;
     bool no_merge;
     bool trace;

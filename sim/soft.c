@@ -315,9 +315,20 @@ static void route_by_kernel(struct netdam_fw_config *fw)
      */
     memcpy(fw->ipv4_gateway, fw->ipv4, 4);
     fw->ipv4_gateway[3] ^= 1;
-    /* Chains are passed on within this machine, or within the /24 that the address lies in. */
+}
+
+/* Chains are passed on within this machine, or within the /24 that the own address lies in, and where it is said. */
+static void set_forward(struct netdam_fw_config *fw, const struct netdam_soft_config *config)
+{
+    unsigned i;
+
+    _Static_assert(NETDAM_SOFT_NETWORKS + 1 == NETDAM_FW_NETWORKS, "one is the own network");
     fw->forward[0] = (struct netdam_fw_network){.family = 4, .prefix = fw->ipv4[0] == 127 ? 8 : 24};
     memcpy(fw->forward[0].address, fw->ipv4, 4);
+    for (i = 0; i < config->forward_count && i < NETDAM_SOFT_NETWORKS; i++) {
+        fw->forward[i + 1] = (struct netdam_fw_network){.family = 4, .prefix = config->forward[i].prefix};
+        memcpy(fw->forward[i + 1].address, config->forward[i].address, 4);
+    }
 }
 
 static void configure(struct netdam_soft *soft, const struct netdam_soft_config *config, unsigned vectors)
@@ -344,6 +355,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
     };
     ndsim_port_own_mac(local.sin_addr.s_addr, fw->mac);
     memcpy(fw->ipv4, &local.sin_addr, 4);
+    set_forward(fw, config);
     if (config->wire_path != NULL) {
         fw->ipv4_prefix = config->wire_prefix;
     } else {

@@ -59,6 +59,12 @@ static const struct wrong wrongs[] = {
      "memdev=m,neighbours=10.0.0.2=03:00:00:00:00:02," IP ",firmware=" NETDAM_TEST_FIRMWARE,
      "the firmware refuses number 1 of"},
     {"gateway not an address", MEM, "memdev=m,gateway=router," IP "," GOOD, "gateway 'router' is not an IPv4 address"},
+    {"forward without a length", MEM, "memdev=m,forward=10.0.0.0," IP "," GOOD, "'10.0.0.0' is not NETWORK/BITS"},
+    {"forward too long", MEM, "memdev=m,forward=10.0.0.0/33," IP "," GOOD, "'10.0.0.0/33' is not NETWORK/BITS"},
+    {"forward to a name", MEM, "memdev=m,forward=lan/8," IP "," GOOD, "'lan/8' is not NETWORK/BITS"},
+    {"forward to five networks", MEM,
+     "memdev=m,forward=10.1.0.0/16;10.2.0.0/16;10.3.0.0/16;fd01::/16;fd02::/16," IP "," GOOD,
+     "'fd02::/16' is not NETWORK/BITS, such as 10.1.0.0/16, or one too many (4)"},
     {"port 0", MEM, "memdev=m,port=0," IP "," GOOD, "port must not be 0"},
     {"mac of a group", MEM, "memdev=m,mac=01:00:00:00:00:01," IP "," GOOD, "mac is a group address"},
     {"mtu too small", MEM, "memdev=m,mtu=1499," IP "," GOOD, "mtu must be from 1500 to 9000"},
@@ -76,7 +82,7 @@ static const struct wrong wrongs[] = {
     {"firmware cut short", MEM, "memdev=m," IP ",firmware=@directory@/cut.so", "is not a whole shared object"},
     {"firmware a program", MEM, "memdev=m," IP ",firmware=/bin/true", "cannot load firmware"},
     {"firmware of another ABI version", MEM, "memdev=m," IP ",firmware=@images@/image-abi.so",
-     "has ABI version 99, this device needs 1"},
+     "has ABI version 99, this device needs 2"},
     {"firmware with another table", MEM, "memdev=m," IP ",firmware=@images@/image-ops.so",
      "operations table of 8 bytes"},
     {"firmware without an entry", MEM, "memdev=m," IP ",firmware=@images@/image-entry.so",
@@ -178,7 +184,7 @@ static void help_describes_every_property(void **state)
     static const char *const names[] = {
         "memdev",      "firmware",       "ip",         "gateway", "port",         "mtu",    "queue-pairs",
         "payload-crc", "vectors",        "regions",    "peers",   "mac",          "netdev", "ip6",
-        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",   "lane-windows", "merge"};
+        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",   "lane-windows", "merge",  "forward"};
     char output[16384];
     size_t i;
 

@@ -76,6 +76,13 @@ refused 2 --permissions --permissions rx
 refused 2 --permissions --permissions ''
 refused 2 --mtu --mtu 1499
 refused 2 --mtu --mtu 9001
+refused 2 --forward --forward 10.0.0.0
+refused 2 --forward --forward 10.0.0.0/33
+refused 2 --forward --forward lan/8
+refused 2 --forward --forward 10.1.0.0/16 --forward 10.2.0.0/16 --forward 10.3.0.0/16 --forward 10.4.0.0/16
+refused 2 --wire --wire /tmp/end
+refused 2 --wire --wire :/tmp/end
+refused 1 /nowhere/end --listen 10.0.0.1:20036 --wire /nowhere/end:/nowhere/other
 refused 2 bogus --bogus
 refused 2 memory --memory
 refused 2 extra extra

@@ -35,6 +35,11 @@ TOPICS = [
     ("netdam_transaction", "several operations on one node, all or nothing",
      ["netdam_transaction", "netdam_transaction_begin", "netdam_transaction_compare", "netdam_transaction_fetch",
       "netdam_transaction_write", "netdam_transact"]),
+    ("netdam_chain", "requests that visit several nodes one after the other",
+     ["netdam_hop", "netdam_chain_create", "netdam_chain_destroy", "netdam_chain_run"]),
+    ("netdam_collectives", "operations of several nodes together",
+     ["netdam_group_member", "netdam_group_create", "netdam_group_destroy", "netdam_all_reduce", "netdam_reduce_scatter",
+      "netdam_all_gather", "netdam_broadcast", "netdam_barrier"]),
     ("netdam_names", "names of statuses, opcodes, types and counters; datagrams in words",
      ["netdam_status_name", "netdam_status_text", "netdam_op_name", "netdam_alu_name", "netdam_type_name",
       "netdam_counter_name", "netdam_counter_text", "netdam_op_by_name", "netdam_alu_by_name", "netdam_type_by_name",
@@ -43,7 +48,7 @@ TOPICS = [
 
 # Comments that speak about more than the declaration behind them: first words, page.
 GENERAL = [("Conventions", None), ("On-board memory.", "netdam_memory"), ("Blocking operations:", "netdam_blocking"),
-           ("Names, from", "netdam_names")]
+           ("Collectives, each", "netdam_collectives"), ("Names, from", "netdam_names")]
 
 
 class Item:

@@ -155,6 +155,17 @@ reach fetch-add --value 1 >"$dir/old" && [ "$(cat "$dir/old")" = 0 ] && ends TER
     grep -q '^<- REQUEST  FETCH_ADD.U64 ctx ' "$dir/trace" && grep -q '^-> RESPONSE FETCH_ADD.U64 OK ctx ' "$dir/trace"
 report $? "--trace prints datagrams by name"
 
+# Two nodes on one wire, with addresses that the kernel does not have.
+start left --listen 10.9.0.1:20036 --key 1 --wire "$dir/left.sock:$dir/right.sock"
+left_pid=$pid
+"$mem" fill --device "udp:10.9.0.2:20036,wire=$dir/right.sock:$dir/left.sock" --peer 10.9.0.1 --key 1 --value 90 \
+    --length 4096 >"$dir/wire" 2>&1
+report $? "a node on a wire of unix datagrams is reached"
+kill "$left_pid"
+wait "$left_pid"
+[ ! -e "$dir/left.sock" ]
+report $? "the end of the wire is removed"
+
 start jumbo --listen 127.0.0.1:0 --mtu 9000 --counters
 reach write --device udp:127.0.0.1:0,mtu=9000 "$dir/file" && ends TERM 0 &&
     [ "$(sed -n 's/^REQUESTS_EXECUTED //p' "$dir/jumbo")" -lt 100 ]

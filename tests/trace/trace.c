@@ -219,7 +219,7 @@ static void another_at_rest(struct trace_node *node)
 void trace_lose(struct trace_node *node, enum trace_loss what, uint64_t context, unsigned lanes, unsigned now)
 {
     struct ndfw *fw = node->u.fw;
-    bool had_region = ndfw_region_find(fw, node->key) != NULL;
+    bool had_region = ndfw_region_find(fw, node->key, 0) != NULL;
     uint64_t cell = trace_node_cell(node);
     bool forgets = what == FORGETS || what == FORGETS_ANOTHER;
 

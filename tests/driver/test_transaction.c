@@ -187,7 +187,7 @@ static void lists_that_cannot_be_sent_complete_as_such(void **state)
     assert_int_equal(netdam_transaction_begin(&t, in(&a, LIST), 4096, RESULT), 0);
     t.request.remote.peer = a.peer;
     assert_int_equal(netdam_transact(a.queue, &t, NULL, SOON), NETDAM_STATUS_LOCAL_DESCRIPTOR); /* of nothing */
-    assert_int_equal(netdam_transaction_write(&t, at_b(&a, 0), a.memory, a.info.payload_max - 16), 0);
+    assert_int_equal(netdam_transaction_write(&t, at_b(&a, 0), b.memory, a.info.payload_max - 16), 0);
     assert_int_equal(netdam_transact(a.queue, &t, NULL, SOON), NETDAM_STATUS_LOCAL_DESCRIPTOR); /* 8 bytes too long */
     assert_int_equal(netdam_transaction_begin(&t, in(&a, LIST), 4096, REGION_BYTES - 7), 0);
     assert_int_equal(netdam_transaction_fetch(&t, at_b(&a, 0), 8), 0);

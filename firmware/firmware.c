@@ -300,15 +300,16 @@ static bool take_descriptors(struct ndfw *fw)
     return more;
 }
 
-/* Returns false if the port is full. */
+/* Returns false if the port is full. Peers that no handle has reached are not even looked at. */
 static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
 {
+    const uint32_t end = fw->peer_end, first = fw->next_peer <= end ? fw->next_peer : 0;
     uint32_t blocked = NDFW_NONE;
     bool waits = false;
 
-    for (uint32_t n = 0; n <= fw->config.peers; n++) {
-        uint32_t index = around(fw->next_peer, n, fw->config.peers + 1);
-        struct ndfw_peer *peer = &fw->peers[index];
+    for (uint32_t n = 0; n <= end; n++) {
+        uint32_t index = around(first, n, end + 1);
+        struct ndfw_peer *peer = index < end ? &fw->peers[index] : ndfw_chain_context(fw);
 
         if (!peer->in_use) {
             continue;
@@ -325,7 +326,7 @@ static bool pump_peers(struct ndfw *fw, uint64_t budget_end, bool *more)
         }
     }
     /* Whoever was last to find no budget, or no place among the frames to this node itself, is first next time. */
-    fw->next_peer = blocked != NDFW_NONE ? blocked : around(fw->next_peer, 1, fw->config.peers + 1);
+    fw->next_peer = blocked != NDFW_NONE ? blocked : around(first, 1, end + 1);
     return true;
 }
 
@@ -333,9 +334,11 @@ static uint64_t next_deadline(const struct ndfw *fw)
 {
     uint64_t next = ndfw_lane_next_ns(fw);
 
-    for (uint32_t i = 0; i <= fw->config.peers; i++) {
-        if (fw->peers[i].in_use && ndfw_peer_next_ns(&fw->peers[i]) < next) {
-            next = ndfw_peer_next_ns(&fw->peers[i]);
+    for (uint32_t i = 0; i <= fw->peer_end; i++) {
+        const struct ndfw_peer *peer = i < fw->peer_end ? &fw->peers[i] : ndfw_chain_context(fw);
+
+        if (peer->in_use && ndfw_peer_next_ns(peer) < next) {
+            next = ndfw_peer_next_ns(peer);
         }
     }
     for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {

@@ -374,7 +374,8 @@ struct ndfw {
     bool draining;          /* frames are being taken out of it */
 
     uint32_t next_queue; /* where the next round over the rings starts */
-    uint32_t next_peer;
+    uint32_t next_peer;  /* likewise over the peers that may be open, and the context of chains behind them */
+    uint32_t peer_end;   /* no peer from here on is open */
 };
 
 /* A NetDAM packet whose form has been checked; payload points into the frame, or to where it was deciphered. */

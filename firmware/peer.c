@@ -83,9 +83,11 @@ void ndfw_chain_start(struct ndfw *fw)
 void ndfw_peer_index(struct ndfw *fw)
 {
     ndfw_map_clear(&fw->peer_by_context);
+    fw->peer_end = 0;
     for (uint32_t i = 0; i <= fw->config.peers; i++) {
         if (fw->peers[i].in_use) {
             ndfw_map_insert(&fw->peer_by_context, fw->peers[i].context, i);
+            fw->peer_end = i < fw->config.peers ? i + 1 : fw->peer_end;
         }
     }
 }

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             only = argv[++i];
         } else {
-            fprintf(stderr, "usage: bench-firmware [--quick] [--only alu|packets|state|anatomy]\n");
+            fprintf(stderr, "usage: bench-firmware [--quick] [--only alu|packets|state|anatomy|crypto]\n");
             return 2;
         }
     }
@@ -107,6 +107,9 @@ int main(int argc, char **argv)
     }
     if (only == NULL || strcmp(only, "state") == 0) {
         bench_state(stdout);
+    }
+    if (only == NULL || strcmp(only, "crypto") == 0) {
+        bench_crypto(stdout, &plan);
     }
     if (only == NULL || strcmp(only, "anatomy") == 0) {
         bench_anatomy(stdout, &plan);

@@ -47,5 +47,6 @@ void bench_alu(FILE *out, const struct bench_plan *plan);
 void bench_packets(FILE *out, const struct bench_plan *plan);
 void bench_state(FILE *out);
 void bench_anatomy(FILE *out, const struct bench_plan *plan);
+void bench_crypto(FILE *out, const struct bench_plan *plan);
 
 #endif

@@ -141,9 +141,21 @@ def print_anatomy(report):
         print_rows(title, ["stage", "ns"], rows)
 
 
+def print_crypto(report):
+    crypto = report["crypto"]
+    if "skipped" in crypto:
+        print("\ncrypto: skipped: %s" % crypto["skipped"])
+        return
+    print_rows("WRITE of %s, with payload CRC or a tenant's tag (crypto)" % size_text(crypto["bytes"]),
+               ["tenant", "GB/s", "the library's sealing and opening GB/s", "ratio"],
+               [[name, number(crypto[name]["gb_s"]), number(crypto[name].get("library_gb_s")),
+                 number(crypto[name].get("ratio"))] for name in ("without", "authenticated", "encrypted")])
+
+
 def print_report(report):
     print_alu(report)
     print_packets(report)
+    print_crypto(report)
     state = report["state_bytes_per_peer"]
     print_rows("bytes of state per peer (state_bytes_per_peer)", ["", "bytes"],
                [[key.replace("_", " "), number(value, 0)] for key, value in state.items()])

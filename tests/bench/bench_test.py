@@ -27,6 +27,9 @@ SHAPE = {
     "write_8k_vs_memcpy": {"bytes": int, "without_crc": WRITES, "with_crc": WRITES},
     "state_bytes_per_peer": {"requester": NUMBER, "lane_in_table": NUMBER, "lane_at_rest": int,
                              "lane_unfinished": NUMBER, "default_total": NUMBER},
+    "crypto": {"bytes": int, "without": {"gb_s": NUMBER},
+               "authenticated": {"gb_s": NUMBER, "library_gb_s": NUMBER, "ratio": NUMBER},
+               "encrypted": {"gb_s": NUMBER, "library_gb_s": NUMBER, "ratio": NUMBER}},
     "anatomy": {"write_8": {**STAGES, "target": {**TARGET, "store_ns": NUMBER}},
                 "reduce_8k": {**STAGES, "target": {**TARGET, "alu_ns": NUMBER}}},
 }

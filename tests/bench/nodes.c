@@ -4,6 +4,8 @@
 #include "nodes.h"
 #include "bench.h"
 
+#include "crypto.h"
+
 #include "platform_cpu.h"
 
 #include <stdlib.h>
@@ -75,7 +77,9 @@ static void start_node(struct nodes *nodes, unsigned index, const struct nodes_o
     }
     node->state = bench_allocate(1u << 21, node->state_bytes);
     nodes->wire[index].slots = bench_allocate(4096, (size_t)NODES_WIRE_FRAMES * NODES_FRAME_BYTES);
+    nodes->crypto[index] = options->tenant_mode == NETDAM_TENANT_MODE_NONE ? NULL : ndsim_crypto_open();
     node->platform = (struct netdam_fw_platform){
+        .crypto = nodes->crypto[index],
         .opaque = &nodes->wire[index],
         .transmit_begin = wire_begin,
         .transmit_end = wire_end,
@@ -85,23 +89,52 @@ static void start_node(struct nodes *nodes, unsigned index, const struct nodes_o
     ndtest_node_start(node, nodes_now_ns());
 }
 
+/* The region of all data; with a tenant it is the tenant's. */
+static void create_region(struct nodes *nodes, unsigned index, const struct nodes_options *options, uint64_t results[])
+{
+    const uint64_t tenant = options->tenant_mode == NETDAM_TENANT_MODE_NONE ? 0 : 1;
+    const uint64_t keys[] = {tenant, UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210), options->tenant_mode};
+    const uint64_t region[] = {NODES_DATA_START, options->data_bytes, NETDAM_PERMISSION_ALL, 0, tenant};
+    uint64_t now = nodes_now_ns();
+
+    expect((tenant == 0 || ndtest_node_admin(&nodes->node[index], NETDAM_ADMIN_TENANT_SET, keys, 4, results, now) ==
+                               NETDAM_ADMIN_STATUS_OK) &&
+               ndtest_node_admin(&nodes->node[index], NETDAM_ADMIN_REGION_CREATE, region, 5, results, now) ==
+                   NETDAM_ADMIN_STATUS_OK,
+           "a node cannot be set up");
+}
+
+/* Node 1, whose address is its index plus 1. */
+static void open_peer(struct nodes *nodes, const struct nodes_options *options)
+{
+    const uint64_t tenant = options->tenant_mode == NETDAM_TENANT_MODE_NONE ? 0 : 1;
+    const uint8_t *ipv4 = nodes->node[1].config.ipv4;
+    const uint64_t address[] = {(uint64_t)ipv4[0] << 24 | (uint64_t)ipv4[1] << 16 | (uint64_t)ipv4[2] << 8 | ipv4[3], 0,
+                                4 | (uint64_t)NETDAM_UDP_PORT << 16 | tenant << 32};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+
+    expect(ndtest_node_admin(&nodes->node[0], NETDAM_ADMIN_PEER_OPEN, address, 3, results, nodes_now_ns()) ==
+               NETDAM_ADMIN_STATUS_OK,
+           "the peer cannot be opened");
+    nodes->peer = (uint32_t)results[0];
+}
+
 void nodes_start(struct nodes *nodes, const struct nodes_options *options)
 {
-    uint64_t now = nodes_now_ns(), key;
-    uint32_t region;
+    uint64_t now = nodes_now_ns(), results[NETDAM_ADMIN_RESULTS];
 
     memset(nodes, 0, sizeof(*nodes));
     start_node(nodes, 0, options);
     start_node(nodes, 1, options);
+    create_region(nodes, 0, options, results);
+    nodes->region = (uint32_t)results[0];
+    create_region(nodes, 1, options, results);
+    nodes->key = results[1];
     expect(ndtest_neighbour_set(&nodes->node[0], &nodes->node[1], 4, now) == NETDAM_ADMIN_STATUS_OK &&
-               ndtest_peer_open(&nodes->node[0], &nodes->node[1], 4, now, &nodes->peer) == NETDAM_ADMIN_STATUS_OK &&
-               ndtest_region_create(&nodes->node[0], NODES_DATA_START, options->data_bytes, NETDAM_PERMISSION_ALL, 0,
-                                    now, &nodes->region, &key) == NETDAM_ADMIN_STATUS_OK &&
-               ndtest_region_create(&nodes->node[1], NODES_DATA_START, options->data_bytes, NETDAM_PERMISSION_ALL, 0,
-                                    now, &region, &nodes->key) == NETDAM_ADMIN_STATUS_OK &&
                ndtest_queue_create(&nodes->queue, &nodes->node[0], 0, RING_LOG2, NODES_DATA_START / 2, RING_LOG2, 0,
                                    now) == NETDAM_ADMIN_STATUS_OK,
            "the nodes cannot be set up");
+    open_peer(nodes, options);
 }
 
 void nodes_stop(struct nodes *nodes)
@@ -111,6 +144,7 @@ void nodes_stop(struct nodes *nodes)
         bench_release(nodes->node[i].state);
         bench_release(nodes->node[i].memory);
         bench_release(nodes->wire[i].slots);
+        ndsim_crypto_close(nodes->crypto[i]);
     }
 }
 

@@ -19,6 +19,7 @@ struct nodes_wire {
 struct nodes {
     struct ndtest_node node[2];
     struct nodes_wire wire[2]; /* what node i has sent */
+    const struct netdam_fw_crypto *crypto[2];
     struct ndtest_queue queue; /* of node 0 */
     uint32_t peer;             /* node 1 at node 0 */
     uint32_t region;           /* all data of node 0 */
@@ -33,6 +34,7 @@ struct nodes_options {
     size_t data_bytes; /* on each node */
     uint32_t mtu;
     bool payload_crc;
+    unsigned tenant_mode; /* enum netdam_tenant_mode; NONE: no tenant */
 };
 
 void nodes_start(struct nodes *nodes, const struct nodes_options *options);

@@ -492,7 +492,8 @@ void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet)
     ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
     other_epoch = before != 0 && netdam_generation_epoch(before) != netdam_generation_epoch(packet->generation);
     peer->way.generation = packet->generation;
-    peer->way.confirmed = peer->way.used;
+    /* What had a lane there has none any more, and nothing left to confirm. */
+    peer->way.confirmed = peer->way.used = chain->lane.floor;
     peer->way.wanted = false;
     peer->way.tries = 0;
     peer->way.deadline_ns = NETDAM_FW_NEVER;

@@ -37,6 +37,8 @@ LIKELY = {
     "merge.c": ["merge", "merge_end", "merge_wire"],
     "transaction.c": ["transaction", "transaction_post"],
     "tenant.c": ["tenant", "tenant_attack"],
+    "hop.c": ["hop", "hop_copies"],
+    "tour.c": ["tour_ends", "tour_lanes", "tour"],
 }
 
 

@@ -167,6 +167,56 @@ static void lists_and_descriptors_of_wrong_form_send_nothing(void **state)
     unit_stop(&t.u);
 }
 
+static void lists_at_the_edge_of_what_is_right(void **state)
+{
+    struct netdam_fw_config config = tour_config();
+    uint64_t peer[] = {0x0a000002, 0, 4 | UINT64_C(777) << 16},
+             ipv6[] = {UINT64_C(0xfd) << 56, 9, 6 | UINT64_C(777) << 16};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+    struct tour_packet packet = {0};
+    struct netdam_descriptor d;
+
+    (void)state;
+    config.no_payload_crc = true;
+    config.peers = 64;
+    tour_start(&t, &config, true);
+    tour_post(&t, "F2 F3", 0, 1); /* nothing but FORWARD, and nothing to carry */
+    tour_expect(&t, 2, NETDAM_OP_FORWARD, &packet);
+    tour_answer(&t, &packet, 1, OK, TOUR_GENERATION(3), NULL, 0);
+    tour_expect_end(&t, 1, OK, 0, 0);
+    assert_int_equal(unit_admin(&t.u, NETDAM_ADMIN_PEER_OPEN, peer, 3, results), 0);
+    t.peers[3] = (uint32_t)results[0]; /* node 2 by its address, at another port */
+    tour_way(&t, 3)->generation = TOUR_GENERATION(3);
+    tour_post(&t, "W2 W3", 8, 2);
+    tour_expect(&t, 2, NETDAM_OP_WRITE, &packet);
+    assert_int_equal(packet.p.flags & NETDAM_FLAG_PAYLOAD_CRC, 0);
+    tour_answer(&t, &packet, 1, OK, TOUR_GENERATION(3), NULL, 0);
+    tour_expect_end(&t, 2, OK, 0, 0);
+    assert_int_equal(unit_admin(&t.u, NETDAM_ADMIN_PEER_OPEN, ipv6, 3, results), 0);
+    t.peers[4] = (uint32_t)results[0];
+    tour_post(&t, "W2 W4", 8, 3); /* two families */
+    tour_expect_end(&t, 3, LOCAL_DESCRIPTOR, 0, 0);
+    /* 24 nodes of 56 bytes and what comes with them leave room for eight bytes, 25 do not. */
+    d = tour_descriptor(&t, "W4", 8, 4);
+    for (unsigned i = 0; i < 25; i++) {
+        struct netdam_segment s = tour_segment(&t, 'W', 4);
+
+        ipv6[1] = 100 + i;
+        assert_int_equal(unit_admin(&t.u, NETDAM_ADMIN_PEER_OPEN, ipv6, 3, results), 0);
+        s.peer = (uint32_t)results[0];
+        memcpy(t.u.node.memory + d.remote_address + i * sizeof(s), &s, sizeof(s));
+    }
+    d.list_count = 25;
+    unit_post(&t.u, &t.queue, &d);
+    unit_run(&t.u);
+    tour_expect_end(&t, 4, LOCAL_DESCRIPTOR, 0, 0);
+    d.list_count = 24;
+    unit_post(&t.u, &t.queue, &d);
+    unit_run(&t.u);
+    unit_expect_no_completion(&t.queue);
+    unit_stop(&t.u);
+}
+
 static void local_permissions_are_needed_for_list_source_and_result(void **state)
 {
     (void)state;
@@ -506,6 +556,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_names_each_node_with_its_generation_and_leaves_the_origin_open),
         cmocka_unit_test(lists_and_descriptors_of_wrong_form_send_nothing),
+        cmocka_unit_test(lists_at_the_edge_of_what_is_right),
         cmocka_unit_test(local_permissions_are_needed_for_list_source_and_result),
         cmocka_unit_test(the_list_is_copied_when_the_descriptor_is_taken),
         cmocka_unit_test(first_contact_asks_each_node_that_names_memory),

@@ -57,12 +57,24 @@ static void stale_within_an_epoch_sends_what_visits_the_node_again(void **state)
         /* Late copies of that STALE echo the old generation. */
         tour_answer(&t, &sent[0], hop, STALE, OTHER_COUNT(node), NULL, 0);
         tour_answer(&t, &sent[0], hop, STALE, OTHER_EPOCH(node), NULL, 0);
+        /* Nor is one believed that names the generation in use, or a number that there is not. */
+        tour_answer(&t, &again[0], hop, STALE, OTHER_COUNT(node), NULL, 0);
+        again[0].p.number += 7;
+        tour_answer(&t, &again[0], hop, STALE, OTHER_EPOCH(node), NULL, 0);
+        again[0].p.number -= 7;
         assert_true(tour_way(&t, node)->generation == OTHER_COUNT(node));
         unit_expect_silence(&t.u);
         unit_expect_no_completion(&t.queue);
         for (unsigned i = 0; i < 3; i++) {
             tour_answer(&t, &sent[i], i < 2 ? 2 : 1, OK, 1, t.u.node.memory, i == 1 ? 8 : 0);
             tour_expect_end(&t, i + 1, OK, 0, 0);
+        }
+        /* It may have a lane there now, which is confirmed as all others are. */
+        memset(confirms, 0, sizeof(confirms));
+        unit_run_for(&t.u, 105 * UNIT_MS);
+        assert_int_equal(drain(again, 0, confirms), 0);
+        for (unsigned other = 2; other <= TOUR_LAST; other++) {
+            assert_int_equal(confirms[other], 1);
         }
         unit_stop(&t.u);
     }

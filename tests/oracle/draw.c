@@ -30,6 +30,8 @@ static void draw_config(struct world *world)
     config->no_merge = one_in(world, 3);
     config->replies = one_in(world, 3) ? 2 : 0;
     config->chains = one_in(world, 3) ? 2 : 0;
+    config->tenants = 4;
+    config->tenant_senders = one_in(world, 4) ? 2 + (uint32_t)below(world, 8) : 0;
     config->queue_pairs = QUEUES;
     config->regions = REGIONS + 1;
     config->peers = 4 * SITES_MAX;
@@ -141,6 +143,8 @@ static void draw_harmless(struct world *world)
     config->lanes = 64;
     config->lane_windows = 32;
     config->replies = 0;
+    config->tenant_senders = 0;
+
     config->refusal_interval_ns = config->refusal_burst = 0;
     config->lane_give_up_ns = 100000000;
 }
@@ -157,6 +161,8 @@ void world_draw(struct world *world)
     }
     world->site_count = 2 + (unsigned)below(world, SITES_MAX - 1);
     world->family = one_in(world, 4) ? 6 : 4;
+    world->tenant = one_in(world, 3) ? TENANT : 0;
+    world->tenant_mode = one_in(world, 2) ? NETDAM_TENANT_MODE_ENCRYPT : NETDAM_TENANT_MODE_AUTHENTICATE;
     world->gap_ns = PICK(world, gaps);
     world->most_active = 2 + (uint32_t)below(world, 4);
     world->hot = 2 + (uint32_t)below(world, SINGLES - SINKS - 4);

@@ -6,7 +6,8 @@
 
 static uint32_t packet_bytes(const struct world *world, const struct op *op)
 {
-    uint32_t most = netdam_payload_max(world->config.mtu - (world->family == 6 ? 20 : 0));
+    uint32_t most = netdam_payload_max(world->config.mtu - (world->family == 6 ? 20 : 0)) -
+                    (world->tenant != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0);
 
     return most - ((op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? 8 : 0);
 }

@@ -130,6 +130,14 @@ MUTANTS = [
      "if (other_epoch && has_lane(tour, hop)) {", "if (false && other_epoch) {"),
     ("a chain that says it has stored nothing before the last but one", "tour.c",
      "for (uint32_t i = 0; i < hop && i < tour->count; i++) {", "for (uint32_t i = 0; i + 1 < hop && i < tour->count; i++) {"),
+    # tenants
+    ("a nonce that comes twice", "tenant.c", "tenant->counter++;", "tenant->counter += tenant->counter % 64 != 63;"),
+    ("a salt that is the same after each reset", "tenant.c",
+     "fw->platform.entropy(fw->platform.opaque, made.salt, sizeof(made.salt));",
+     "memset(made.salt, 0, sizeof(made.salt)); memcpy(made.salt, fw->config.mac, 6);"),
+    ("a region of another tenant", "memory.c", "return region->tenant == tenant ? region : NULL;", "return region;"),
+    ("senders forgotten under the same epoch", "tenant.c", "    ndfw_lane_new_epoch(fw);\n}\n\nstatic void forget_senders_of",
+     "}\n\nstatic void forget_senders_of"),
 ]
 
 

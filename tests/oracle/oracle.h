@@ -48,10 +48,15 @@ enum region {
     REGION_READ,
     REGION_WRITE, /* immediates of WRITEs go to queue 1 */
     REGION_ALU,
+    REGION_OTHER, /* of another tenant */
     REGIONS
 };
 
 #define PART_OFFSET 24u
+
+/* Tenants: of everything in a world that has one, and of REGION_OTHER. */
+#define TENANT       7u
+#define TENANT_OTHER 8u
 
 /* What went wrong; a case that is made smaller must go on failing in the same way. */
 #define FAILURE_LIST(X)                                                                                                \
@@ -64,6 +69,7 @@ enum region {
     X(MESSAGE, "a message was lost, doubled, late, or is not what was sent")                                           \
     X(BUFFER, "a local buffer changed that nothing was to be stored in")                                               \
     X(MEMORY, "memory changed outside of all that was named")                                                          \
+    X(NONCE, "a nonce was used twice under one key")                                                                   \
     X(GUARD, "the firmware left its memory")                                                                           \
     X(ALIVE, "uncertain although nothing was lost, or still uncertain when everything was calm again")
 
@@ -235,6 +241,8 @@ struct world {
     uint32_t ordered_percent;
     uint32_t fence_percent;
     uint32_t unreliable_percent;
+    uint32_t tenant; /* of all regions, queue pairs and peers; 0: none */
+    uint32_t tenant_mode;
     bool harmless;        /* nothing is lost, and nothing is too small: every request has to succeed */
     uint32_t copies;      /* of one frame at most */
     uint32_t weights[16]; /* of kinds */
@@ -251,6 +259,9 @@ struct world {
     uint32_t late_count;
     uint32_t late_room;
     uint64_t tick;
+    uint64_t *nonces; /* used ones, a hash table */
+    uint32_t nonce_count;
+    uint32_t nonce_room;
     uint64_t poll_tick; /* when the present round of polling began */
     struct link_tag {
         struct world *world;
@@ -376,6 +387,9 @@ static inline uint32_t element_bytes(unsigned type)
 
     return bytes != 0 ? bytes : 1;
 }
+
+/* crypto.c */
+const struct netdam_fw_crypto *crypto_make(struct world *world);
 
 /* chain.c */
 unsigned chain_pieces(const struct op *op, struct piece *pieces);

@@ -161,7 +161,8 @@ static void create_region(struct world *world, struct site *site, enum region re
 {
     /* The same key after a reset: what was sent before must not be taken for the new one's. */
     uint64_t key = ndtest_mix(world->seed ^ ((uint64_t)site->index << 32 | region) ^ site->region_changed[region]) | 1;
-    uint64_t args[] = {base, length, permissions, key, 0, queue};
+    uint32_t tenant = region == REGION_LOCAL ? 0 : region == REGION_OTHER ? TENANT_OTHER : world->tenant;
+    uint64_t args[] = {base, length, permissions, key, tenant, queue};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     require(world, ndtest_node_admin(&site->node, NETDAM_ADMIN_REGION_CREATE, args, 6, results, world->net.loop.now_ns),
@@ -183,6 +184,7 @@ static void make_region(struct world *world, struct site *site, enum region regi
         [REGION_PART] = {SHARED_BASE + PART_OFFSET, SHARED_BYTES - PART_OFFSET, NETDAM_PERMISSION_ALL},
         [REGION_READ] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_READ},
         [REGION_WRITE] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_WRITE},
+        [REGION_OTHER] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_ALL},
         [REGION_ALU] = {SHARED_BASE, 8 * SINGLES, NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ},
     };
 
@@ -190,19 +192,76 @@ static void make_region(struct world *world, struct site *site, enum region regi
                   region == REGION_WRITE ? site->queues[1].id + 1 : 0);
 }
 
+static void set_tenant(struct world *world, struct site *site, uint32_t tenant, uint32_t mode)
+{
+    uint64_t args[] = {tenant, ndtest_mix(world->seed + tenant), ndtest_mix(world->seed - tenant), mode};
+
+    require(world, ndtest_node_admin(&site->node, NETDAM_ADMIN_TENANT_SET, args, 4, NULL, world->net.loop.now_ns),
+            "TENANT_SET");
+}
+
+/* As ndtest_queue_create_receiving, of a tenant. */
+static void create_queue(struct world *world, struct site *site, unsigned index)
+{
+    uint64_t base = RINGS_BASE + 2 * index * RING_ROOM;
+    uint32_t first = (uint32_t)ndtest_random_next(&world->random);
+    uint64_t args[] = {base,
+                       SQ_LOG2,
+                       base + RING_ROOM / 2,
+                       CQ_LOG2,
+                       base + RING_ROOM,
+                       RQ_LOG2,
+                       (uint64_t)NETDAM_VECTOR_NONE << 16 | (uint64_t)world->tenant << 32,
+                       first};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+
+    require(world, ndtest_node_admin(&site->node, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results, world->net.loop.now_ns),
+            "QUEUE_CREATE");
+    site->queues[index] = (struct ndtest_queue){
+        .node = &site->node,
+        .sq_base = args[0],
+        .cq_base = args[2],
+        .rq_base = args[4],
+        .receive_key = results[1],
+        .sq_log2 = SQ_LOG2,
+        .cq_log2 = CQ_LOG2,
+        .rq_log2 = RQ_LOG2,
+        .id = (uint32_t)results[0],
+        .produced = first,
+        .consumed = first,
+        .receive_produced = first,
+        .open = true,
+    };
+}
+
+/* As ndtest_peer_open, of a tenant. */
+static enum netdam_admin_status open_peer(struct world *world, struct site *site, unsigned target, uint32_t *peer)
+{
+    const struct netdam_fw_config *config = &world->sites[target].node.config;
+    const uint8_t *address = world->family == 4 ? config->ipv4 : config->ipv6;
+    uint64_t args[] = {0, 0, world->family | (uint64_t)NETDAM_UDP_PORT << 16 | (uint64_t)world->tenant << 32};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+    enum netdam_admin_status status;
+
+    for (unsigned i = 0; i < (world->family == 4 ? 4u : 16u); i++) {
+        args[i / 8] = args[i / 8] << 8 | address[i];
+    }
+    status = ndtest_node_admin(&site->node, NETDAM_ADMIN_PEER_OPEN, args, 3, results, world->net.loop.now_ns);
+    *peer = (uint32_t)results[0];
+    return status;
+}
+
 /* Software's preparations, at the beginning and after each reset. */
 static void prepare(struct world *world, struct site *site)
 {
     uint64_t now_ns = world->net.loop.now_ns;
 
+    if (world->tenant != 0) {
+        set_tenant(world, site, TENANT, world->tenant_mode);
+    }
+    set_tenant(world, site, TENANT_OTHER, NETDAM_TENANT_MODE_ENCRYPT);
     for (unsigned i = 0; i < QUEUES; i++) {
-        uint64_t base = RINGS_BASE + 2 * i * RING_ROOM;
-
-        require(world,
-                ndtest_queue_create_receiving(&site->queues[i], &site->node, base, SQ_LOG2, base + RING_ROOM / 2,
-                                              CQ_LOG2, base + RING_ROOM, RQ_LOG2,
-                                              (uint32_t)ndtest_random_next(&world->random), now_ns),
-                "QUEUE_CREATE");
+        create_queue(world, site, i);
     }
     for (unsigned i = 0; i < REGIONS; i++) {
         make_region(world, site, (enum region)i);
@@ -211,9 +270,7 @@ static void prepare(struct world *world, struct site *site)
         require(world, ndtest_neighbour_set(&site->node, &world->sites[i].node, world->family, now_ns),
                 "NEIGHBOUR_SET");
         for (unsigned n = 0; n < 2; n++) {
-            require(world,
-                    ndtest_peer_open(&site->node, &world->sites[i].node, world->family, now_ns, &site->peers[i][n]),
-                    "PEER_OPEN");
+            require(world, open_peer(world, site, i, &site->peers[i][n]), "PEER_OPEN");
         }
     }
     for (unsigned i = 0; i < QUEUES; i++) {
@@ -243,6 +300,7 @@ static void site_allocate(struct world *world, struct site *site, unsigned index
         exit(2);
     }
     site->node.index = index;
+    site->node.platform.crypto = crypto_make(world);
     site->outside = malloc(MEMORY_BYTES);
     if (site->outside == NULL) {
         abort();
@@ -386,8 +444,7 @@ void world_reopen(struct world *world, struct site *site, unsigned target, unsig
         }
     }
     /* An entry stays until the last floor is confirmed: there may be no room for another. */
-    if (ndtest_peer_open(&site->node, &world->sites[target].node, world->family, now_ns, &opened) !=
-        NETDAM_ADMIN_STATUS_OK) {
+    if (open_peer(world, site, target, &opened) != NETDAM_ADMIN_STATUS_OK) {
         return;
     }
     require(world, ndtest_peer_close(&site->node, site->peers[target][peer], now_ns), "PEER_CLOSE");
@@ -478,6 +535,7 @@ static void world_fini(struct world *world)
     free(world->ops);
     free(world->records);
     free(world->late);
+    free(world->nonces);
     free(world);
 }
 
@@ -523,7 +581,7 @@ static void probe(struct world *world, unsigned round)
     uint32_t first = world->op_count;
 
     if (world->config.lane_windows < 8 || world->config.lanes < 64 || world->config.first_number != 0 ||
-        world->failure != FAILURE_NONE) {
+        world->config.tenant_senders != 0 || world->failure != FAILURE_NONE) {
         return;
     }
     for (uint32_t i = 0; i < world->site_count * world->site_count; i++) {

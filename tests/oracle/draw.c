@@ -51,8 +51,9 @@ static void draw_config(struct world *world)
     config->refusal_burst = config->refusal_interval_ns != 0 ? 2 : 0;
     config->first_number = one_in(world, 4) ? NETDAM_NUMBER_MAX - 1 - below(world, 200) : 0;
     /* What the CPU has not makes no difference but in speed: a seed stands for the same on every machine. */
-    config->cpu_features = (one_in(world, 3) ? 0 : ndtest_random_next(&world->random) | below(world, 2) * UINT64_MAX) &
-                           ndfw_platform_cpu_features();
+    config->cpu_features = one_in(world, 3) ? 0 : ndtest_random_next(&world->random);
+    config->cpu_features |= one_in(world, 2) ? UINT64_MAX : 0;
+    config->cpu_features &= ndfw_platform_cpu_features();
 }
 
 static struct ndsim_when draw_when(struct world *world)
@@ -72,14 +73,13 @@ static void draw_weather(struct world *world)
     static const uint64_t rates[] = {0, 1000000000, 10000000000, 100000000000};
     struct ndsim_link_config *weather = &world->weather;
 
-    *weather = (struct ndsim_link_config){
-        .propagation_ns = 200 + below(world, 5000),
-        .jitter_ns = one_in(world, 2) ? below(world, 20000) : 0,
-        .bits_per_s = PICK(world, rates),
-        .corrupt_from = NETDAM_ETHERNET_BYTES,
-        .reorder_ns = 1000 + below(world, 100000),
-        .spike_ns = PICK(world, spikes),
-    };
+    /* One after another: the order within an initializer is the compiler's. */
+    *weather = (struct ndsim_link_config){.corrupt_from = NETDAM_ETHERNET_BYTES};
+    weather->propagation_ns = 200 + below(world, 5000);
+    weather->jitter_ns = one_in(world, 2) ? below(world, 20000) : 0;
+    weather->bits_per_s = PICK(world, rates);
+    weather->reorder_ns = 1000 + below(world, 100000);
+    weather->spike_ns = PICK(world, spikes);
     if (!one_in(world, 10)) {
         weather->drop = draw_when(world);
         weather->twice = draw_when(world);
@@ -130,6 +130,17 @@ static const uint32_t moods[][KINDS_MAX] = {
     {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0, 0},       /* what may share a packet */
 };
 
+/* Resets, outages and closed handles leave requests uncertain. */
+static bool brings_failures(const uint32_t *mood)
+{
+    for (unsigned i = 0; i < kind_count; i++) {
+        if (mood[i] != 0 && (kinds[i] == &kind_restart || kinds[i] == &kind_outage || kinds[i] == &kind_reopen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Every tenth world or so loses nothing and has room for everything. */
 static void draw_harmless(struct world *world)
 {
@@ -156,7 +167,7 @@ void world_draw(struct world *world)
 
     draw_config(world);
     draw_weather(world);
-    if (one_in(world, 8) && moods[mood][9] == 0 && moods[mood][10] == 0 && moods[mood][15] == 0) {
+    if (one_in(world, 8) && !brings_failures(moods[mood])) {
         draw_harmless(world);
     }
     world->site_count = 2 + (unsigned)below(world, SITES_MAX - 1);

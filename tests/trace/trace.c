@@ -37,6 +37,7 @@ static void create_region(struct trace_node *node)
     node->region = unit_region(
         &node->u, TRACE_BASE, TRACE_LENGTH,
         NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU, node->key);
+    node->key_valid = true;
 }
 
 void trace_node_start(struct trace_node *node, struct trace *trace, unsigned index)
@@ -69,6 +70,7 @@ void trace_node_turn_key(struct trace_node *node, bool valid)
     } else {
         trace_demand(node->trace, "region destroyed", NETDAM_ADMIN_STATUS_OK,
                      ndtest_region_destroy(&node->u.node, node->region, node->u.now_ns));
+        node->key_valid = false;
     }
 }
 
@@ -219,7 +221,6 @@ static void another_at_rest(struct trace_node *node)
 void trace_lose(struct trace_node *node, enum trace_loss what, uint64_t context, unsigned lanes, unsigned now)
 {
     struct ndfw *fw = node->u.fw;
-    bool had_region = ndfw_region_find(fw, node->key, 0) != NULL;
     uint64_t cell = trace_node_cell(node);
     bool forgets = what == FORGETS || what == FORGETS_ANOTHER;
 
@@ -240,7 +241,7 @@ void trace_lose(struct trace_node *node, enum trace_loss what, uint64_t context,
     case RESET:
         ndtest_node_stop(&node->u.node, node->u.now_ns);
         ndtest_node_start(&node->u.node, node->u.now_ns);
-        if (had_region) {
+        if (node->key_valid) {
             create_region(node);
         }
         node->trace->counts[COUNT_RESETS]++;

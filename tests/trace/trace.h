@@ -54,6 +54,7 @@ struct trace_node {
     uint64_t key;
     uint64_t address; /* of the cell, in the region */
     uint32_t region;
+    bool key_valid; /* the region is there */
 };
 
 /* Something the model says and the firmware has to say too. */

@@ -13,7 +13,7 @@ NUMBER = (int, float)
 
 # What has to be there; a type means a number or a text of it.
 PAIR = {"bytes": int, "device_gb_s": NUMBER, "host_gb_s": NUMBER, "ratio": NUMBER}
-WRITES = {"gb_s": NUMBER, "memcpy_gb_s": NUMBER, "ratio": NUMBER, "ns": NUMBER}
+WRITES = {"gb_s": NUMBER, "memcpy_gb_s": NUMBER, "double_gb_s": NUMBER, "ratio": NUMBER, "ns": NUMBER}
 TARGET = {"decode_ns": NUMBER, "payload_crc_ns": NUMBER, "lane_ns": NUMBER, "region_ns": NUMBER, "answer_ns": NUMBER,
           "rest_ns": NUMBER}
 STAGES = {"bytes": int, "total_ns": NUMBER, "descriptor_ns": NUMBER, "request_ns": NUMBER, "target_ns": NUMBER,

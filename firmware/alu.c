@@ -38,22 +38,22 @@ void ndfw_alu_reduce(const struct ndfw *fw, uint8_t *memory, const uint8_t *oper
     ndfw_alu_reduce_baseline(memory, operand, bytes, operation, type);
 }
 
-void ndfw_alu_reduce_into(const struct ndfw *fw, uint8_t *payload, const uint8_t *memory, size_t bytes,
-                          unsigned operation, unsigned type)
+void ndfw_alu_reduce_into(const struct ndfw *fw, uint8_t *to, const uint8_t *payload, const uint8_t *memory,
+                          size_t bytes, unsigned operation, unsigned type)
 {
 #if defined(__x86_64__)
     if (has(fw, FEATURES_AVX512)) {
-        ndfw_alu_into_avx512(payload, memory, bytes, operation, type);
+        ndfw_alu_into_avx512(to, payload, memory, bytes, operation, type);
         return;
     }
     if (has(fw, FEATURES_AVX2)) {
-        ndfw_alu_into_avx2(payload, memory, bytes, operation, type);
+        ndfw_alu_into_avx2(to, payload, memory, bytes, operation, type);
         return;
     }
 #else
     (void)fw;
 #endif
-    ndfw_alu_into_baseline(payload, memory, bytes, operation, type);
+    ndfw_alu_into_baseline(to, payload, memory, bytes, operation, type);
 }
 
 uint64_t ndfw_alu_apply(uint64_t value, uint64_t operand, unsigned operation, unsigned type)

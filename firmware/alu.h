@@ -9,8 +9,8 @@
 #define ALU_LEVEL_FUNCTIONS(level)                                                                                     \
     void ndfw_alu_reduce_##level(uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation,            \
                                  unsigned type);                                                                       \
-    void ndfw_alu_into_##level(uint8_t *payload, const uint8_t *memory, size_t bytes, unsigned operation,              \
-                               unsigned type);
+    void ndfw_alu_into_##level(uint8_t *to, const uint8_t *payload, const uint8_t *memory, size_t bytes,               \
+                               unsigned operation, unsigned type);
 ALU_LEVEL_FUNCTIONS(baseline)
 #if defined(__x86_64__)
 ALU_LEVEL_FUNCTIONS(avx2)

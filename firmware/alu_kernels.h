@@ -302,11 +302,11 @@ static inline void halves_store(uint8_t *to, __m256 values)
 
 #if defined(HALVES)
 #define HALVES_FUNCTION(function)                                                                                      \
-    static inline size_t many_f16_##function(uint8_t *restrict to, const uint8_t *restrict from, size_t count)         \
+    static inline size_t many_f16_##function(uint8_t *to, const uint8_t *a, const uint8_t *b, size_t count)            \
     {                                                                                                                  \
         size_t done = 0;                                                                                               \
         for (; count - done >= HALVES; done += HALVES) {                                                               \
-            halves_store(to + 2 * done, halves_##function(halves_load(to + 2 * done), halves_load(from + 2 * done)));  \
+            halves_store(to + 2 * done, halves_##function(halves_load(a + 2 * done), halves_load(b + 2 * done)));      \
         }                                                                                                              \
         return done;                                                                                                   \
     }
@@ -317,31 +317,40 @@ HALVES_FUNCTION(product)
 #define many_f16_product none
 #endif
 
-static inline size_t none(uint8_t *to, const uint8_t *from, size_t count)
+static inline size_t none(uint8_t *to, const uint8_t *a, const uint8_t *b, size_t count)
 {
-    (void)to, (void)from, (void)count;
+    (void)to, (void)a, (void)b, (void)count;
     return 0;
 }
+
+/* Where the result overwrites an operand it does so element by element: no iteration needs what another has stored. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
 /* On-board memory is aligned to the element, so that each element is one access; the frame's bytes lie anywhere. */
 #define LOOPS(many, name, function, bits_type)                                                                         \
     static void reduce_##name##_##function(uint8_t *restrict memory, const uint8_t *restrict operand, size_t count)    \
     {                                                                                                                  \
         bits_type *elements = (bits_type *)(void *)memory;                                                             \
-        for (size_t i = many(memory, operand, count); i < count; i++) {                                                \
+        for (size_t i = many(memory, memory, operand, count); i < count; i++) {                                        \
             bits_type value;                                                                                           \
             memcpy(&value, operand + i * sizeof(value), sizeof(value));                                                \
             elements[i] = name##_##function(elements[i], value);                                                       \
         }                                                                                                              \
     }                                                                                                                  \
-    static void into_##name##_##function(uint8_t *restrict payload, const uint8_t *restrict memory, size_t count)      \
+    static void into_##name##_##function(uint8_t *to, const uint8_t *payload, const uint8_t *memory, size_t count)     \
     {                                                                                                                  \
         const bits_type *elements = (const bits_type *)(const void *)memory;                                           \
-        for (size_t i = many(payload, memory, count); i < count; i++) {                                                \
+        size_t start = many(to, payload, memory, count);                                                               \
+        INDEPENDENT                                                                                                    \
+        for (size_t i = start; i < count; i++) {                                                                       \
             bits_type value;                                                                                           \
             memcpy(&value, payload + i * sizeof(value), sizeof(value));                                                \
             value = name##_##function(value, elements[i]);                                                             \
-            memcpy(payload + i * sizeof(value), &value, sizeof(value));                                                \
+            memcpy(to + i * sizeof(value), &value, sizeof(value));                                                     \
         }                                                                                                              \
     }
 #define PLAIN_LOOPS(OPERATION, TYPE, name, function, bits_type) LOOPS(none, name, function, bits_type)
@@ -367,13 +376,13 @@ void LEVEL_FUNCTION(ndfw_alu_reduce_, ALU_LEVEL)(uint8_t *memory, const uint8_t 
     }
 }
 
-void LEVEL_FUNCTION(ndfw_alu_into_, ALU_LEVEL)(uint8_t *payload, const uint8_t *memory, size_t bytes,
+void LEVEL_FUNCTION(ndfw_alu_into_, ALU_LEVEL)(uint8_t *to, const uint8_t *payload, const uint8_t *memory, size_t bytes,
                                                unsigned operation, unsigned type)
 {
     switch (operation << 8 | type) {
 #define INTO_CASE(OPERATION, TYPE, name, function, bits_type)                                                          \
     case NETDAM_ALU_##OPERATION << 8 | NETDAM_TYPE_##TYPE:                                                             \
-        into_##name##_##function(payload, memory, bytes / sizeof(bits_type));                                          \
+        into_##name##_##function(to, payload, memory, bytes / sizeof(bits_type));                                      \
         break;
         PLAIN_KERNELS(INTO_CASE)
         F16_KERNELS(INTO_CASE)

@@ -199,8 +199,8 @@ static void combine(struct ndfw *fw, const struct ndfw_span *spans, uint32_t cou
             if (first) {
                 memcpy(payload + done, scratch, filled);
             } else {
-                ndfw_alu_reduce_into(fw, payload + done, (const uint8_t *)scratch, filled, descriptor->operation,
-                                     descriptor->type);
+                ndfw_alu_reduce_into(fw, payload + done, payload + done, (const uint8_t *)scratch, filled,
+                                     descriptor->operation, descriptor->type);
                 fw->work_bytes += filled;
             }
             first &= done + filled < bytes;

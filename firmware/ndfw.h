@@ -470,9 +470,12 @@ uint64_t ndfw_alu_apply(uint64_t value, uint64_t operand, unsigned operation, un
 /* memory[i] = memory[i] op operand[i]; memory is aligned to the element, operand need not be. They do not overlap. */
 void ndfw_alu_reduce(const struct ndfw *fw, uint8_t *memory, const uint8_t *operand, size_t bytes, unsigned operation,
                      unsigned type);
-/* payload[i] = payload[i] op memory[i]; memory is aligned to the element, payload need not be. They do not overlap. */
-void ndfw_alu_reduce_into(const struct ndfw *fw, uint8_t *payload, const uint8_t *memory, size_t bytes,
-                          unsigned operation, unsigned type);
+/*
+ * to[i] = payload[i] op memory[i]; memory is aligned to the element, the others need not be. `to` may be `payload`;
+ * nothing else overlaps.
+ */
+void ndfw_alu_reduce_into(const struct ndfw *fw, uint8_t *to, const uint8_t *payload, const uint8_t *memory,
+                          size_t bytes, unsigned operation, unsigned type);
 uint64_t ndfw_element_load(const uint8_t *memory, unsigned bytes);
 void ndfw_element_store(uint8_t *memory, unsigned bytes, uint64_t value);
 

@@ -26,9 +26,10 @@ void ndfw_put_payload(const struct ndfw *fw, const struct ndfw_packet *packet, u
         return;
     }
     if (payload != NULL) {
-        memcpy(to, payload, bytes);
         if (memory != NULL) {
-            ndfw_alu_reduce_into(fw, to, memory, bytes, packet->operation, packet->type);
+            ndfw_alu_reduce_into(fw, to, payload, memory, bytes, packet->operation, packet->type);
+        } else {
+            memcpy(to, payload, bytes);
         }
         crc = has_crc ? ndfw_crc32c(fw, 0, to, bytes) : 0;
     } else if (has_crc) {

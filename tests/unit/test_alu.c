@@ -117,7 +117,8 @@ static void expect_all(unsigned operation, unsigned type)
     ndfw_alu_reduce(&fw, (uint8_t *)memory, (const uint8_t *)vector.b, bytes, operation, type);
     expect((const uint8_t *)memory, vector.count, operation, type, "into memory");
     memcpy(payload, vector.a, bytes);
-    ndfw_alu_reduce_into(&fw, (uint8_t *)payload, (const uint8_t *)vector.b, bytes, operation, type);
+    ndfw_alu_reduce_into(&fw, (uint8_t *)payload, (uint8_t *)payload, (const uint8_t *)vector.b, bytes, operation,
+                         type);
     expect((const uint8_t *)payload, vector.count, operation, type, "into payload");
 }
 
@@ -240,7 +241,7 @@ static void every_length_and_alignment(unsigned operation, unsigned type)
 
             memory = room_fill(&memory_room, aligned, vector.b, bytes);
             frame = room_fill(&frame_room, misalignment, vector.a, bytes);
-            ndfw_alu_reduce_into(&fw, frame, memory, bytes, operation, type);
+            ndfw_alu_reduce_into(&fw, frame, frame, memory, bytes, operation, type);
             expect(frame, count, operation, type, "into payload");
             assert_memory_equal(memory, vector.b, bytes);
             expect_canaries(frame, bytes);
@@ -274,7 +275,8 @@ static void what_is_not_executed_changes_nothing(void **state)
         for (unsigned type = 0; type < 256; type++) {
             if (!ndfw_alu_executes(operation, type)) {
                 ndfw_alu_reduce(&fw, (uint8_t *)&memory, (const uint8_t *)&operand, 8, operation, type);
-                ndfw_alu_reduce_into(&fw, (uint8_t *)&memory, (const uint8_t *)&operand, 8, operation, type);
+                ndfw_alu_reduce_into(&fw, (uint8_t *)&memory, (uint8_t *)&memory, (const uint8_t *)&operand, 8,
+                                     operation, type);
                 assert_true(memory == UINT64_C(0x1122334455667788));
             }
         }

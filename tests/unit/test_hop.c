@@ -399,7 +399,7 @@ static void reductions_are_the_alus_for_every_operation_and_type(void **state)
                 c.payload[i] = (uint8_t)(i * 37 + operation);
             }
             memcpy(expected, c.payload, 64);
-            ndfw_alu_reduce_into(u.fw, expected, u.node.memory + CHAIN_BASE + 64, 64, operation, type);
+            ndfw_alu_reduce_into(u.fw, expected, expected, u.node.memory + CHAIN_BASE + 64, 64, operation, type);
             chain_receive(&u, &c);
             answer = expect_answer("LOAD_REDUCE", &c, OK);
             assert_int_equal(answer.payload_bytes, 64);
@@ -466,7 +466,7 @@ static void refusals_by_the_region_are_remembered_where_there_is_a_lane(void **s
 
                 memcpy(payload, c.payload, sizeof(payload));
                 if (lists[l][0] == 'A') {
-                    ndfw_alu_reduce_into(u.fw, payload, u.node.memory + CHAIN_BASE, 8, 1, NETDAM_TYPE_U32);
+                    ndfw_alu_reduce_into(u.fw, payload, payload, u.node.memory + CHAIN_BASE, 8, 1, NETDAM_TYPE_U32);
                 } else if (lists[l][0] == 'L') {
                     memcpy(payload, u.node.memory + CHAIN_BASE, 8);
                 }

@@ -16,7 +16,8 @@ static void payload_behind(const struct chain *c, uint8_t payload[CHAIN_LENGTH])
     if (c->segments[c->index].opcode == NETDAM_OP_LOAD) {
         chain_memory(&u, payload);
     } else if (c->segments[c->index].opcode == NETDAM_OP_LOAD_REDUCE) {
-        ndfw_alu_reduce_into(u.fw, payload, u.node.memory + CHAIN_BASE, CHAIN_LENGTH, NETDAM_ALU_SUM, NETDAM_TYPE_U32);
+        ndfw_alu_reduce_into(u.fw, payload, payload, u.node.memory + CHAIN_BASE, CHAIN_LENGTH, NETDAM_ALU_SUM,
+                             NETDAM_TYPE_U32);
     }
 }
 

@@ -4,6 +4,13 @@
 
 #define CROWD 1024u
 
+/* One after another. The bare RISC-V machine is emulated, and fewer show the same there. */
+#if defined(__riscv)
+#define CONTEXTS 20000u
+#else
+#define CONTEXTS 1000000u
+#endif
+
 static void crowd_start(struct unit *u, uint32_t lanes, uint32_t windows)
 {
     struct netdam_fw_config config = unit_config(0);
@@ -141,9 +148,9 @@ static void whoever_finds_no_window_is_told_busy_and_tries_again(void **state)
     unit_stop(&u);
 }
 
-static void a_million_contexts_one_after_another_leave_nothing_behind(void **state)
+static void very_many_contexts_one_after_another_leave_nothing_behind(void **state)
 {
-    const uint32_t lanes = 512, contexts = 1000000;
+    const uint32_t lanes = 512;
     struct unit u;
     uint64_t generation, epoch;
 
@@ -151,7 +158,7 @@ static void a_million_contexts_one_after_another_leave_nothing_behind(void **sta
     crowd_start(&u, lanes, 16);
     generation = u.fw->generation;
     epoch = generation >> 32;
-    for (uint32_t i = 0; i < contexts; i++) {
+    for (uint32_t i = 0; i < CONTEXTS; i++) {
         assert_int_equal(add_one(&u, context_of(i), 1, 0, &generation, 0), NETDAM_STATUS_OK);
         assert_int_equal(confirm(&u, context_of(i), 2, &generation), NETDAM_STATUS_OK);
         u.now_ns += 10000;
@@ -160,10 +167,10 @@ static void a_million_contexts_one_after_another_leave_nothing_behind(void **sta
             assert_int_equal(unit_counter(&u, NETDAM_COUNTER_LANE_WINDOWS), 0);
         }
     }
-    assert_int_equal(cell(&u, 0), contexts);
+    assert_int_equal(cell(&u, 0), CONTEXTS);
     assert_true(unit_counter(&u, NETDAM_COUNTER_LANES) <= lanes);
     assert_int_equal(unit_counter(&u, NETDAM_COUNTER_LANES) + unit_counter(&u, NETDAM_COUNTER_LANES_FORGOTTEN),
-                     contexts);
+                     CONTEXTS);
     assert_int_equal(unit_counter(&u, NETDAM_COUNTER_LANES_GIVEN_UP), 0);
     assert_int_equal(u.fw->generation >> 32, epoch);
     unit_stop(&u);
@@ -174,7 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_requesters_at_once_have_a_window_each),
         cmocka_unit_test(whoever_finds_no_window_is_told_busy_and_tries_again),
-        cmocka_unit_test(a_million_contexts_one_after_another_leave_nothing_behind),
+        cmocka_unit_test(very_many_contexts_one_after_another_leave_nothing_behind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,9 +89,9 @@ static int status_again(const struct tenant_key *tenant)
     return answered(tenant, &packet);
 }
 
-static uint32_t memory_hash(void)
+static uint64_t memory_hash(void)
 {
-    return ndtest_crc32c(0, node.node.memory, node.node.config.memory_bytes);
+    return ndtest_hash(0, node.node.memory, node.node.config.memory_bytes);
 }
 
 static uint64_t count(enum netdam_counter counter)
@@ -110,7 +110,7 @@ static void changed_bit_is_noticed(void **state)
             struct tenant_sender sender = sender_of(tenants[t], 1);
             struct unit_request request, first;
             uint8_t changed[UNIT_FRAME_ROOM];
-            uint32_t before;
+            uint64_t before;
 
             start(tenants[t], NULL);
             first = echo_of(1);
@@ -477,7 +477,8 @@ static void others_keys_are_as_keys_of_nobody(void **state)
             uint8_t opcode = opcodes[n % ARRAY_SIZE(opcodes)];
             bool atomic = (netdam_op_flags(opcode) & NETDAM_OPF_ATOMIC) != 0;
             bool alu = (netdam_op_flags(opcode) & NETDAM_OPF_ALU) != 0;
-            uint32_t expected = 0, before = memory_hash();
+            uint32_t expected = 0;
+            uint64_t before = memory_hash();
             uint64_t counted[NETDAM_COUNTER_COUNT] = {0};
 
             if (flags[n / ARRAY_SIZE(opcodes)] != 0 && opcode != NETDAM_OP_WRITE && opcode != NETDAM_OP_REDUCE) {

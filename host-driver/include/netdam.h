@@ -355,6 +355,30 @@ NETDAM_API uint64_t netdam_region_bytes(const struct netdam_region *region);
 NETDAM_API int netdam_peer_open(struct netdam_device *device, const char *address, struct netdam_peer **peer);
 
 /**
+ * netdam_peer_open_tenant() - netdam_peer_open() with a tenant's key
+ * @tenant: what netdam_tenant_set() made known, or 0: none
+ *
+ * All requests to this peer are sealed, and only answers of the tenant are taken.
+ *
+ * Errors: as netdam_peer_open(); also -ENOENT (@tenant is not known).
+ */
+NETDAM_API int netdam_peer_open_tenant(struct netdam_device *device, const char *address, uint32_t tenant,
+                                       struct netdam_peer **peer);
+
+/**
+ * netdam_tenant_set() - make a tenant known to the device, give it another key, or forget it
+ * @tenant: its number, not 0
+ * @key: 16 bytes; not looked at with NETDAM_TENANT_MODE_NONE
+ * @mode: NETDAM_TENANT_MODE_AUTHENTICATE, NETDAM_TENANT_MODE_ENCRYPT, or NETDAM_TENANT_MODE_NONE: forget it
+ *
+ * The device keeps the key and gives it to nobody. Netdamd takes this from privileged clients only.
+ *
+ * Errors: -EINVAL, -ENOENT (nothing to forget), -EEXIST (not forgotten: regions, queue pairs or peers belong to it),
+ * -ENOSPC (too many tenants), -EOPNOTSUPP (the device has no cryptography), -EPERM, -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_tenant_set(struct netdam_device *device, uint32_t tenant, const uint8_t key[16], unsigned mode);
+
+/**
  * netdam_peer_close() - flush what is outstanding towards a node, then forget it
  * @peer: the handle, or NULL; invalid afterwards, whatever is returned
  *
@@ -379,12 +403,14 @@ NETDAM_API int netdam_neighbour_set(struct netdam_device *device, const char *ad
  * @first_index: where the free-running ring indices start; 0 is as good as any, others are for tests
  * @receive_depth: entries of the receive ring, likewise; 0: no receive ring, nothing can be sent to this queue pair.
  *                 Each message that arrives takes a place in the completion ring, too.
+ * @tenant: whose messages the receive ring takes, or 0: those without a tenant
  */
 struct netdam_queue_config {
     uint32_t submission_depth;
     uint32_t completion_depth;
     uint32_t first_index;
     uint32_t receive_depth;
+    uint32_t tenant;
 };
 
 /**

@@ -193,6 +193,12 @@ static bool parse_address(const char *text, uint64_t arguments[3], unsigned *por
 
 int netdam_peer_open(struct netdam_device *device, const char *address, struct netdam_peer **peer_out)
 {
+    return netdam_peer_open_tenant(device, address, 0, peer_out);
+}
+
+int netdam_peer_open_tenant(struct netdam_device *device, const char *address, uint32_t tenant,
+                            struct netdam_peer **peer_out)
+{
     uint64_t arguments[3];
     uint64_t results[NETDAM_ADMIN_RESULTS];
     unsigned port = NETDAM_UDP_PORT;
@@ -207,7 +213,7 @@ int netdam_peer_open(struct netdam_device *device, const char *address, struct n
                   address);
         return -EINVAL;
     }
-    arguments[2] |= (uint64_t)port << 16;
+    arguments[2] |= (uint64_t)port << 16 | (uint64_t)tenant << 32;
     peer = calloc(1, sizeof(*peer));
     if (!peer) {
         return -ENOMEM;
@@ -252,6 +258,22 @@ int netdam_peer_close(struct netdam_peer *peer)
     pthread_mutex_unlock(&device->mutex);
     free(peer);
     return rc == 0 || rc == -ENODEV ? rc : -EIO;
+}
+
+int netdam_tenant_set(struct netdam_device *device, uint32_t tenant, const uint8_t key[16], unsigned mode)
+{
+    bool keeps = mode != NETDAM_TENANT_MODE_NONE;
+    uint64_t arguments[] = {tenant, keeps ? load_be(key, 8) : 0, keeps ? load_be(key + 8, 8) : 0, mode};
+    int rc = ndlib_may_change(device);
+
+    if (rc != 0) {
+        return rc;
+    }
+    pthread_mutex_lock(&device->mutex);
+    rc = ndlib_admin(device, NETDAM_ADMIN_TENANT_SET, arguments, 4, NULL);
+    pthread_mutex_unlock(&device->mutex);
+    explicit_bzero(arguments, sizeof(arguments));
+    return rc;
 }
 
 int netdam_neighbour_set(struct netdam_device *device, const char *address, const uint8_t mac[6])

@@ -79,7 +79,7 @@ static void free_queue(struct netdam_queue *queue)
 
 /* Has the device create the pair over the rings' memory. The mutex is held. */
 static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsigned cq_log2, unsigned rq_log2,
-                            uint32_t first_index)
+                            uint32_t first_index, uint32_t tenant)
 {
     struct netdam_device *device = queue->device;
     const uint64_t arguments[NETDAM_ADMIN_ARGS] = {
@@ -89,7 +89,7 @@ static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsign
         cq_log2,
         queue->rq_offset,
         rq_log2,
-        NETDAM_QUEUE_NETDAM | (uint64_t)queue->vector << 16,
+        NETDAM_QUEUE_NETDAM | (uint64_t)queue->vector << 16 | (uint64_t)tenant << 32,
         first_index,
     };
     uint64_t results[NETDAM_ADMIN_RESULTS];
@@ -207,7 +207,8 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
         goto fail;
     }
     take_vector(device, queue);
-    rc = create_in_device(queue, (unsigned)sq_log2, (unsigned)cq_log2, (unsigned)rq_log2, config->first_index);
+    rc = create_in_device(queue, (unsigned)sq_log2, (unsigned)cq_log2, (unsigned)rq_log2, config->first_index,
+                          config->tenant);
     if (rc != 0) {
         goto fail_rings;
     }

@@ -559,6 +559,50 @@ static void closing_a_peer_flushes_what_is_under_way(void **state)
     assert_int_equal(netdam_poll(a.queue, &completion, 1), 0);
 }
 
+static void tenants_regions_need_its_key(void **state)
+{
+    const uint8_t key[16] = "fifteen letters";
+    struct netdam_region_config config = {.offset = (uint64_t)(b.memory - (const uint8_t *)netdam_memory(b.device)),
+                                          .bytes = 4096,
+                                          .permissions = NETDAM_PERMISSION_ALL,
+                                          .key = KEY + 1,
+                                          .tenant = 5};
+    const struct netdam_queue_config pair = {.receive_depth = 4, .tenant = 5};
+    struct netdam_remote remote = {.key = KEY + 1};
+    struct netdam_region *region;
+    struct netdam_queue *queue;
+    char address[32];
+
+    (void)state;
+    snprintf(address, sizeof(address), "127.0.0.1:%u", b.info.udp_port);
+    assert_int_equal(netdam_region_create_config(b.device, &config, &region), -ENOENT);
+    assert_int_equal(netdam_peer_open_tenant(a.device, address, 5, &remote.peer), -ENOENT);
+    assert_int_equal(netdam_queue_create(b.device, &pair, &queue), -ENOENT);
+    assert_int_equal(netdam_tenant_set(a.device, 5, key, 3), -EINVAL);
+    assert_int_equal(netdam_tenant_set(a.device, 5, NULL, NETDAM_TENANT_MODE_NONE), -ENOENT);
+    assert_int_equal(netdam_tenant_set(a.device, 5, key, NETDAM_TENANT_MODE_ENCRYPT), 0);
+    assert_int_equal(netdam_tenant_set(b.device, 5, key, NETDAM_TENANT_MODE_ENCRYPT), 0);
+    assert_int_equal(netdam_region_create_config(b.device, &config, &region), 0);
+    assert_int_equal(netdam_peer_open_tenant(a.device, address, 5, &remote.peer), 0);
+    assert_int_equal(netdam_queue_create(b.device, &pair, &queue), 0);
+
+    fill(a.memory, 4096, 99);
+    assert_int_equal(netdam_write(a.queue, remote, from_a(0), 4096, SOON), 0);
+    assert_memory_equal(b.memory, a.memory, 4096);
+    memset(a.memory, 0, 4096);
+    assert_int_equal(netdam_read(a.queue, from_a(0), remote, 4096, SOON), 0);
+    assert_memory_equal(b.memory, a.memory, 4096);
+    /* The same region without the key, another one with it. */
+    remote.key = KEY;
+    assert_int_equal(netdam_read(a.queue, from_a(0), remote, 8, SOON), NETDAM_STATUS_BAD_KEY);
+    remote = (struct netdam_remote){a.peer, KEY + 1, 0};
+    assert_int_equal(netdam_read(a.queue, from_a(0), remote, 8, SOON), NETDAM_STATUS_BAD_KEY);
+    assert_int_equal(netdam_tenant_set(b.device, 5, NULL, NETDAM_TENANT_MODE_NONE), -EEXIST);
+    assert_int_equal(netdam_region_destroy(region), 0);
+    assert_int_equal(netdam_queue_destroy(queue), 0);
+    assert_int_equal(netdam_tenant_set(b.device, 5, NULL, NETDAM_TENANT_MODE_NONE), 0);
+}
+
 static void limits_are_told(void **state)
 {
     struct netdam_queue *queues[NETDAM_QUEUE_PAIRS_MAX];
@@ -699,6 +743,7 @@ int main(void)
         cmocka_unit_test(local_mistakes_are_refused),
         cmocka_unit_test(closing_a_peer_flushes_what_is_under_way),
         cmocka_unit_test(limits_are_told),
+        cmocka_unit_test(tenants_regions_need_its_key),
         cmocka_unit_test(reset_flushes_and_the_device_works_again),
         cmocka_unit_test(peer_that_was_reset_is_found_again),
         cmocka_unit_test(payload_never_moves_through_main_memory),

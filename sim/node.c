@@ -89,6 +89,19 @@ static const char *admin_status_text(uint64_t status)
     }
 }
 
+static int set_tenant(struct netdam_soft *soft, const struct ndsim_options *options)
+{
+    uint64_t status;
+
+    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG0, 8, options->tenant);
+    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG1, 8, options->tenant_key[0]);
+    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG2, 8, options->tenant_key[1]);
+    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG3, 8, options->tenant_mode);
+    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_COMMAND, 4, NETDAM_ADMIN_TENANT_SET);
+    status = netdam_soft_register_read(soft, NETDAM_REG_ADMIN_STATUS, 4);
+    return status == NETDAM_ADMIN_STATUS_OK ? EXIT_SUCCESS : fail("the tenant is refused", admin_status_text(status));
+}
+
 static int create_region(struct netdam_soft *soft, const struct ndsim_options *options, uint64_t *key)
 {
     uint64_t status;
@@ -97,7 +110,7 @@ static int create_region(struct netdam_soft *soft, const struct ndsim_options *o
     netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG1, 8, options->memory_bytes);
     netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG2, 8, options->permissions);
     netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG3, 8, options->key);
-    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG4, 8, 0);
+    netdam_soft_register_write(soft, NETDAM_REG_ADMIN_ARG4, 8, options->tenant);
     netdam_soft_register_write(soft, NETDAM_REG_ADMIN_COMMAND, 4, NETDAM_ADMIN_REGION_CREATE);
     status = netdam_soft_register_read(soft, NETDAM_REG_ADMIN_STATUS, 4);
     if (status != NETDAM_ADMIN_STATUS_OK) {
@@ -197,6 +210,9 @@ static int serve(const struct ndsim_options *options, const sigset_t *signals)
         return open_failed(options, error);
     }
     result = options->load != NULL ? load(soft, options->load) : EXIT_SUCCESS;
+    if (result == EXIT_SUCCESS) {
+        result = options->tenant != 0 ? set_tenant(soft, options) : EXIT_SUCCESS;
+    }
     if (result == EXIT_SUCCESS) {
         result = create_region(soft, options, &key);
     }

@@ -25,6 +25,7 @@ static const char help[] =
     "  -l, --listen ADDR:PORT   IPv4 address and UDP port; port 0 takes a free one (127.0.0.1:%u)\n"
     "  -m, --memory SIZE        size of memory and region, a multiple of 4K (64M)\n"
     "  -k, --key HEX            64-bit key of the region, not 0 (random)\n"
+    "  -T, --tenant ID:HEX:MODE the region is a tenant's: number, 32 digits of key, authenticate or encrypt\n"
     "  -p, --permissions LIST   what peers may do: r read, w write, a ALU and atomics (rwa)\n"
     "  -f, --load FILE          copy FILE to the start of memory first\n"
     "  -M, --mtu N              largest IP packet sent, 1500 to 9000 (1500)\n"
@@ -49,6 +50,7 @@ static const struct option long_options[] = {
     {"listen", required_argument, NULL, 'l'},
     {"memory", required_argument, NULL, 'm'},
     {"key", required_argument, NULL, 'k'},
+    {"tenant", required_argument, NULL, 'T'},
     {"permissions", required_argument, NULL, 'p'},
     {"load", required_argument, NULL, 'f'},
     {"mtu", required_argument, NULL, 'M'},
@@ -108,6 +110,29 @@ static bool parse_key(const char *text, uint64_t *key)
     }
     *key = strtoull(text, NULL, 16);
     return *key != 0;
+}
+
+/* ID:KEY:MODE. */
+static bool parse_tenant(const char *text, struct ndsim_options *options)
+{
+    const char *key = strchr(text, ':');
+    char half[17] = "", digits[] = "0123456789abcdefABCDEF";
+    unsigned long long id;
+    char *end;
+
+    if (key == NULL || *text < '0' || *text > '9' || strspn(key + 1, digits) != 32 || key[33] != ':') {
+        return false;
+    }
+    id = strtoull(text, &end, 10);
+    memcpy(half, key + 1, 16);
+    options->tenant_key[0] = strtoull(half, NULL, 16);
+    memcpy(half, key + 17, 16);
+    options->tenant_key[1] = strtoull(half, NULL, 16);
+    options->tenant = (uint32_t)id;
+    options->tenant_mode = strcmp(key + 34, "encrypt") == 0        ? NETDAM_TENANT_MODE_ENCRYPT
+                           : strcmp(key + 34, "authenticate") == 0 ? NETDAM_TENANT_MODE_AUTHENTICATE
+                                                                   : NETDAM_TENANT_MODE_NONE;
+    return end == key && id != 0 && id <= UINT32_MAX && options->tenant_mode != NETDAM_TENANT_MODE_NONE;
 }
 
 static bool parse_permissions(const char *text, uint32_t *permissions)
@@ -190,6 +215,9 @@ static bool parse_value(int option, char *value, struct ndsim_options *options)
                wrong("memory", value, "a multiple of 4K, such as 64M");
     case 'k':
         return parse_key(value, &options->key) || wrong("key", value, "1 to 16 hexadecimal digits, not all 0");
+    case 'T':
+        return parse_tenant(value, options) ||
+               wrong("tenant", value, "ID:KEY:MODE, such as 7:00112233445566778899aabbccddeeff:encrypt");
     case 'p':
         return parse_permissions(value, &options->permissions) || wrong("permissions", value, "letters out of r, w, a");
     case 'f':
@@ -241,7 +269,7 @@ enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsi
         .mtu = NETDAM_MTU_MIN,
         .permissions = NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU,
     };
-    while ((option = getopt_long(argc, argv, "l:m:k:p:f:M:F:w:nNtcjvVh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "l:m:k:T:p:f:M:F:w:nNtcjvVh", long_options, NULL)) != -1) {
         if (option == 'h') {
             printf(help, (unsigned)NETDAM_UDP_PORT);
             return NDSIM_OPTIONS_DONE;

@@ -12,7 +12,10 @@ struct ndsim_options {
     const char *listen;
     const char *load; /* file to copy to the start of memory, or NULL */
     uint64_t memory_bytes;
-    uint64_t key; /* 0: draw one */
+    uint64_t key;         /* 0: draw one */
+    uint32_t tenant;      /* whom the region belongs to; 0: nobody */
+    unsigned tenant_mode; /* enum netdam_tenant_mode */
+    uint64_t tenant_key[2];
     uint32_t mtu;
     uint32_t permissions; /* NETDAM_PERMISSION_* */
     struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "common.h"
+
+#include "netdam/wire.h"
 #include "size.h"
 
 static pthread_mutex_t last_error_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -133,6 +135,29 @@ bool parse_value(const char *text, unsigned type, uint64_t *bits)
         *bits = value;
     }
     return end != text && *end == '\0' && errno == 0;
+}
+
+bool parse_tenant(const char *text, struct tenant *tenant)
+{
+    const char *key = strchr(text, ':');
+    unsigned long long id;
+    char *end;
+
+    if (key == NULL || *text < '0' || *text > '9' || strspn(key + 1, "0123456789abcdefABCDEF") != 32 ||
+        key[33] != ':') {
+        return false;
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        const char digits[3] = {key[1 + 2 * i], key[2 + 2 * i], 0};
+
+        tenant->key[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    id = strtoull(text, &end, 10);
+    tenant->id = (uint32_t)id;
+    tenant->mode = strcmp(key + 34, "encrypt") == 0        ? NETDAM_TENANT_MODE_ENCRYPT
+                   : strcmp(key + 34, "authenticate") == 0 ? NETDAM_TENANT_MODE_AUTHENTICATE
+                                                           : NETDAM_TENANT_MODE_NONE;
+    return end == key && id != 0 && id <= UINT32_MAX && tenant->mode != NETDAM_TENANT_MODE_NONE;
 }
 
 void print_lower(const char *name)

@@ -35,6 +35,15 @@ bool parse_size(const char *text, uint64_t *value);
 /* A value of a type, as the bits of an element; false if it is none or out of range. Not for 16-bit floats. */
 bool parse_value(const char *text, unsigned type, uint64_t *bits);
 
+/* A tenant as tools are told of it, "ID:KEY:MODE". */
+struct tenant {
+    uint32_t id; /* 0: none */
+    unsigned mode;
+    uint8_t key[16];
+};
+/* False if it is no such thing. */
+bool parse_tenant(const char *text, struct tenant *tenant);
+
 /* Prints a name in lower case. */
 void print_lower(const char *name);
 

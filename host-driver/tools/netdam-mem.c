@@ -38,6 +38,7 @@ static const char help[] =
     "Which memory:\n"
     "  -p, --peer ADDR[:PORT]  the node; port 20036 if absent\n"
     "  -k, --key KEY           key of the region there, as the node prints it\n"
+    "  -T, --tenant ID:KEY:MODE  whose region it is: number, 32 digits of key, authenticate or encrypt\n"
     "  -a, --address OFFSET    bytes from the region's start (default 0)\n"
     "  -n, --length BYTES      how many (write, compare, reduce: default all of FILE; echo: default 64)\n"
     "\n"
@@ -71,6 +72,7 @@ enum {
 static const struct option options[] = {
     {"peer", required_argument, NULL, 'p'},
     {"key", required_argument, NULL, 'k'},
+    {"tenant", required_argument, NULL, 'T'},
     {"address", required_argument, NULL, 'a'},
     {"length", required_argument, NULL, 'n'},
     {"type", required_argument, NULL, 't'},
@@ -89,6 +91,7 @@ static const struct option options[] = {
 };
 
 struct mem {
+    struct tenant tenant;
     const struct command *command;
     const char *device_name;
     const char *peer_name;
@@ -417,7 +420,7 @@ static int parse_options(struct mem *mem, int argc, char **argv)
     int option;
     int rc = EXIT_OK;
 
-    while (rc == EXIT_OK && (option = getopt_long(argc, argv, "p:k:a:n:t:o:v:c:s:C:d:hV", options, NULL)) != -1) {
+    while (rc == EXIT_OK && (option = getopt_long(argc, argv, "p:k:T:a:n:t:o:v:c:s:C:d:hV", options, NULL)) != -1) {
         switch (option) {
         case 'p':
             mem->peer_name = optarg;
@@ -426,6 +429,11 @@ static int parse_options(struct mem *mem, int argc, char **argv)
             mem->key_given = true;
             if (!parse_value(optarg, NETDAM_TYPE_U64, &mem->key)) {
                 rc = misused("--key: \"%s\" is no 64-bit number", optarg);
+            }
+            break;
+        case 'T':
+            if (!parse_tenant(optarg, &mem->tenant)) {
+                rc = misused("--tenant: \"%s\" is not of the form ID:KEY:MODE", optarg);
             }
             break;
         case 'a':
@@ -657,7 +665,13 @@ static int prepare(struct mem *mem)
         mem->length > (staging_bytes < info.length_max ? staging_bytes : info.length_max)) {
         return misused("--length: echo has room for %" PRIu64 " bytes", staging_bytes);
     }
-    rc = netdam_peer_open(mem->device, mem->peer_name, &mem->remote.peer);
+    if (mem->tenant.id != 0) {
+        rc = netdam_tenant_set(mem->device, mem->tenant.id, mem->tenant.key, mem->tenant.mode);
+        if (rc != 0) {
+            return failed("--tenant: %s", result_text(rc));
+        }
+    }
+    rc = netdam_peer_open_tenant(mem->device, mem->peer_name, mem->tenant.id, &mem->remote.peer);
     if (rc != 0) {
         return failed("--peer %s: %s", mem->peer_name,
                       rc == -EINVAL ? "not of the form ADDR, ADDR:PORT or [ADDR]:PORT" : result_text(rc));

@@ -72,6 +72,10 @@ refused 2 --key --key 0
 refused 2 --key --key 12345678901234567
 refused 2 --key --key 0xg
 refused 2 --key --key ''
+for wrong in 7 7:00:encrypt 0:00112233445566778899aabbccddeeff:encrypt 7:00112233445566778899aabbccddeeff:none \
+    4294967296:00112233445566778899aabbccddeeff:encrypt x:00112233445566778899aabbccddeeff:encrypt; do
+    refused 2 --tenant --tenant "$wrong"
+done
 refused 2 --permissions --permissions rx
 refused 2 --permissions --permissions ''
 refused 2 --mtu --mtu 1499
@@ -154,6 +158,17 @@ start trace --listen 127.0.0.1:0 --memory 4K --trace
 reach fetch-add --value 1 >"$dir/old" && [ "$(cat "$dir/old")" = 0 ] && ends TERM 0 &&
     grep -q '^<- REQUEST  FETCH_ADD.U64 ctx ' "$dir/trace" && grep -q '^-> RESPONSE FETCH_ADD.U64 OK ctx ' "$dir/trace"
 report $? "--trace prints datagrams by name"
+
+# A region that belongs to a tenant.
+tenant=7:00112233445566778899aabbccddeeff
+start tenant --listen 127.0.0.1:0 --memory 4M --tenant "$tenant:encrypt" --counters
+reach write --tenant "$tenant:encrypt" "$dir/file" && reach read --tenant "$tenant:encrypt" --length 300001 "$dir/back" &&
+    cmp "$dir/file" "$dir/back"
+report $? "a tenant's key opens its region"
+! reach read --length 1 "$dir/back" && grep -q BAD_KEY "$dir/out"
+report $? "without it there is no such region"
+ends TERM 0 && grep -q '^TENANT_SENDERS [1-9]' "$dir/tenant"
+report $? "and the node has counted its senders"
 
 # Two nodes on one wire, with addresses that the kernel does not have.
 start left --listen 10.9.0.1:20036 --key 1 --wire "$dir/left.sock:$dir/right.sock"

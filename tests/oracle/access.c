@@ -202,6 +202,9 @@ static bool write_draw(struct world *world, struct op *op, struct ndtest_random 
     if (draw_percent(random, 10)) {
         op->d.flags |= NETDAM_DESCRIPTOR_IMMEDIATE;
         op->d.immediate = op->index + 1;
+        if (draw_percent(random, 20)) {
+            op->d.length = 1300 + (uint32_t)draw_below(random, BIG_BYTES - 1300);
+        }
     }
     draw_mode(world, op, random);
     draw_address(world, op, random, draw_place(world, random, op->d.length, first));

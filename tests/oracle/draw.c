@@ -183,6 +183,7 @@ void world_draw(struct world *world)
     world->ordered_percent = one_in(world, 3) ? 40 : 8;
     world->fence_percent = one_in(world, 3) ? 10 : 1;
     world->unreliable_percent = one_in(world, 3) ? 8 : 0;
+    world->repost_percent = one_in(world, 2) ? 90 : 20;
     memcpy(world->weights, moods[mood], sizeof(moods[mood]));
     draw_objects(world);
     if (world->plan.sites != 0 && world->plan.sites < world->site_count) {

@@ -68,6 +68,9 @@ static bool parse_keep(struct options *options, const char *text)
 static bool parse_faults(struct options *options, const char *text)
 {
     options->has_faults = true;
+    if (strcmp(text, "none") == 0) {
+        return true;
+    }
     while (*text != '\0') {
         unsigned link, kind;
         unsigned long long number;
@@ -172,13 +175,12 @@ static void write_arguments(FILE *to, const struct plan *plan, const struct shru
     }
     if (!shrunk->by_chance) {
         comma = "";
-        fprintf(to, " --faults \"");
+        fprintf(to, shrunk->faults.count != 0 ? " --faults " : " --faults none");
         for (uint32_t i = 0; i < shrunk->faults.count; i++) {
             fprintf(to, "%s%u:%u:%llu", comma, shrunk->faults.at[i].link, shrunk->faults.at[i].kind,
                     (unsigned long long)shrunk->faults.at[i].number);
             comma = ",";
         }
-        fprintf(to, "\"");
     }
     fprintf(to, "\n");
 }

@@ -140,6 +140,23 @@ static bool content_is_right(const struct world *world, const struct op *op, uin
     return memcmp(buffer, expected, sizeof(expected)) == 0;
 }
 
+/* Whoever gets an immediate looks at what was written at once. */
+static void look_at_written(struct world *world, struct op *op)
+{
+    static struct piece pieces[PIECES_MAX];
+    const struct site *site = &world->sites[op->target];
+    unsigned count = op->d.opcode == NETDAM_OP_WRITE ? pieces_of(world, op, shared_address(op), pieces) : 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct step step = {.opcode = NETDAM_OP_READ, .word = pieces[i].step.word, .bytes = 8};
+        uint64_t seen;
+
+        memcpy(&seen, site->node.memory + SHARED_BASE + object_address(pieces[i].object) + 8u * step.word,
+               sizeof(seen));
+        effect_instant(world, op, pieces[i].object, &step, true, seen);
+    }
+}
+
 static void judge_message(struct world *world, struct site *site, unsigned queue, uint32_t slot,
                           const struct netdam_completion *completion)
 {
@@ -168,6 +185,7 @@ static void judge_message(struct world *world, struct site *site, unsigned queue
         fail(world, FAILURE_MESSAGE, "message %u is not what was sent", op->index);
     } else if (op->delivered == 0) {
         op->delivered = world_tick(world);
+        look_at_written(world, op);
     }
 }
 
@@ -192,7 +210,7 @@ void message_received(struct world *world, struct site *site, unsigned queue,
     site->receive_used[slot] = false;
     site->receive_hash[slot] =
         ndtest_hash(slot, site->node.memory + RECEIVE_BASE + slot * RECEIVE_BYTES, RECEIVE_BYTES);
-    if (completion->status == NETDAM_STATUS_OK && ndtest_random_chance(&world->random, 800000)) {
+    if (completion->status == NETDAM_STATUS_OK && ndtest_random_chance(&world->random, 10000 * world->repost_percent)) {
         receive_post(world, site, queue);
     }
 }

@@ -241,7 +241,8 @@ struct world {
     uint32_t ordered_percent;
     uint32_t fence_percent;
     uint32_t unreliable_percent;
-    uint32_t tenant; /* of all regions, queue pairs and peers; 0: none */
+    uint32_t repost_percent; /* receive buffers that are posted again at once */
+    uint32_t tenant;         /* of all regions, queue pairs and peers; 0: none */
     uint32_t tenant_mode;
     bool harmless;        /* nothing is lost, and nothing is too small: every request has to succeed */
     uint32_t copies;      /* of one frame at most */

@@ -556,6 +556,13 @@ static enum netdam_status read_members(struct ndfw *fw, const struct netdam_desc
     return NETDAM_STATUS_OK;
 }
 
+/* True if the vectors are neither the same nor apart. */
+static bool overlap(const struct netdam_member *member, uint32_t length)
+{
+    return member->input != member->output && member->input < member->output + length &&
+           member->output < member->input + length;
+}
+
 static enum netdam_status check_members(struct ndfw *fw, const struct netdam_descriptor *d, struct ndfw_collective *c,
                                         uint8_t *hop)
 {
@@ -565,7 +572,7 @@ static enum netdam_status check_members(struct ndfw *fw, const struct netdam_des
         *hop = (uint8_t)i;
         if ((member->input | member->output | member->control) % 8 != 0 || member->input > UINT64_MAX - d->length ||
             member->output > UINT64_MAX - d->length || member->control > UINT64_MAX - NETDAM_CONTROL_BYTES(c->count) ||
-            (i == c->rank ? member->peer : member->region) != 0) {
+            overlap(member, d->length) || (i == c->rank ? member->peer : member->region) != 0) {
             return NETDAM_STATUS_LOCAL_DESCRIPTOR;
         }
         if (i != c->rank &&
@@ -607,8 +614,9 @@ static enum netdam_status measure_chain(struct ndfw *fw, struct ndfw_collective 
             .opcode = NETDAM_OP_WRITE, .peer = c->members[other(c, i)].peer, .key = c->members[other(c, i)].key};
     }
     tour->count = c->count - 1;
+    *hop = NETDAM_HOP_NONE;
     status = ndfw_tour_prepare(fw, tour, 0, 8, hop);
-    *hop = (uint8_t)other(c, *hop + 1u);
+    *hop = (uint8_t)culprit_of(c, *hop);
     c->packet_bytes = tour->payload_max;
     return status;
 }
@@ -619,6 +627,7 @@ enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation 
     struct ndfw_collective *c = &fw->collectives[ndfw_collective_free(fw)];
     enum netdam_status status;
 
+    operation->hop = NETDAM_HOP_NONE;
     if (!descriptor_is_well_formed(d)) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }

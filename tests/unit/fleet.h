@@ -22,7 +22,9 @@ struct fleet {
     uint32_t peers[NODES][NODES];
 };
 
-static inline void fleet_start(struct fleet *fleet, uint64_t seed, unsigned family, uint32_t mtu)
+/* `change` may alter the configuration of each node; or NULL. */
+static inline void fleet_start_changed(struct fleet *fleet, uint64_t seed, unsigned family, uint32_t mtu,
+                                       void (*change)(struct netdam_fw_config *))
 {
     const char *error = "";
 
@@ -45,6 +47,9 @@ static inline void fleet_start(struct fleet *fleet, uint64_t seed, unsigned fami
         if (family == 6) {
             config.forward[0] = (struct netdam_fw_network){.family = 6, .prefix = 8, .address = {0xfd}};
         }
+        if (change != NULL) {
+            change(&config);
+        }
         ndtest_wire_port(&fleet->wire, &hooks);
         assert_true(ndtest_node_init(&fleet->nodes[i], netdam_fw_entry(), &config, &hooks, seed + i, &error));
         ndtest_wire_add(&fleet->wire, &fleet->nodes[i]);
@@ -65,6 +70,11 @@ static inline void fleet_start(struct fleet *fleet, uint64_t seed, unsigned fami
             assert_int_equal(ndtest_peer_open(&fleet->nodes[i], &fleet->nodes[j], family, now, &fleet->peers[i][j]), 0);
         }
     }
+}
+
+static inline void fleet_start(struct fleet *fleet, uint64_t seed, unsigned family, uint32_t mtu)
+{
+    fleet_start_changed(fleet, seed, family, mtu, NULL);
 }
 
 static inline void fleet_stop(struct fleet *fleet)

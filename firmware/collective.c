@@ -83,12 +83,19 @@ static void fail(struct ndfw *fw, struct ndfw_collective *c, enum netdam_status 
     c->state = STATE_FAILING;
     c->status = (uint8_t)status;
     c->culprit = (uint8_t)culprit;
-    c->told = c->probed = false;
+    c->asked = c->informed = 1;
+    c->told = false;
     fw->collective_due = true;
     ndfw_operations_end(fw, (uint32_t)(c - fw->collectives));
 }
 
 /* ---- children ---- */
+
+/* Whose fault a failure of a chain is: its hops are the others in the order of the ring. */
+static uint32_t culprit_of(const struct ndfw_collective *c, uint8_t hop)
+{
+    return hop == NETDAM_HOP_NONE || hop + 1u >= c->count ? NETDAM_HOP_NONE : other(c, hop + 1u);
+}
 
 static bool is_room(const struct ndfw *fw)
 {
@@ -125,7 +132,7 @@ static void start_chain(struct ndfw *fw, struct ndfw_collective *c, uint32_t kin
     struct ndfw_operation *child;
     enum netdam_status status;
     uint32_t index;
-    uint8_t hop = 0;
+    uint8_t hop = NETDAM_HOP_NONE;
 
     for (uint32_t i = 1; i < c->count; i++) {
         uint32_t member = other(c, i);
@@ -138,7 +145,7 @@ static void start_chain(struct ndfw *fw, struct ndfw_collective *c, uint32_t kin
     tour->count = c->count - 1;
     status = ndfw_tour_prepare(fw, tour, c->flags, bytes, &hop);
     if (status != NETDAM_STATUS_OK) {
-        fail(fw, c, status, other(c, hop + 1u));
+        fail(fw, c, status, culprit_of(c, hop));
         return;
     }
     child = new_child(fw, c, kind, &descriptor, &index);
@@ -217,6 +224,16 @@ static bool tell_all(struct ndfw *fw, struct ndfw_collective *c, uint32_t word)
 
 /* ---- what the others have told ---- */
 
+/* A status that a member may have ended with: words come from outside. */
+static enum netdam_status failure_of(unsigned status)
+{
+    enum netdam_status_class what = netdam_status_class_of(status);
+
+    return what == NETDAM_STATUS_CLASS_NONE || what == NETDAM_STATUS_CLASS_SUCCESS || what == NETDAM_STATUS_CLASS_RETRY
+               ? NETDAM_STATUS_UNKNOWN
+               : (enum netdam_status)status;
+}
+
 /* The first member whose word has not come, or NDFW_NONE. */
 static uint32_t missing(struct ndfw *fw, struct ndfw_collective *c, uint32_t word)
 {
@@ -234,13 +251,10 @@ static uint32_t missing(struct ndfw *fw, struct ndfw_collective *c, uint32_t wor
         }
         value = ndfw_element_load(memory, 8);
         if ((value & WORD_ERROR) != 0 && (uint32_t)value == c->instance) {
-            unsigned status = value >> 32 & 0xff;
+            uint32_t culprit = value >> 40 & 0xff;
 
-            fail(fw, c,
-                 netdam_status_class_of(status) == NETDAM_STATUS_CLASS_NONE ? NETDAM_STATUS_UNKNOWN
-                                                                            : (enum netdam_status)status,
-                 (uint32_t)(value >> 40 & 0xff));
-            c->told = true; /* by that member */
+            fail(fw, c, failure_of(value >> 32 & 0xff), culprit < c->count ? culprit : NETDAM_HOP_NONE);
+            c->told = true;
             return member;
         }
         if ((int32_t)((uint32_t)value - c->instance) < 0 && first == NDFW_NONE) {
@@ -376,37 +390,45 @@ static void finish(struct ndfw *fw, struct ndfw_collective *c)
     ndfw_operation_settle(fw, index);
 }
 
-/* Finds out by whom it failed, and tells those who may not know. */
-static void run_failing(struct ndfw *fw, struct ndfw_collective *c)
+/* Stores the failure in the own words, for the others to be sent. False if they have gone. */
+static bool note_failure(struct ndfw *fw, const struct ndfw_collective *c)
 {
     uint64_t words[2];
-    uint8_t *memory;
+    uint8_t *memory = own_memory(fw, c, word_address(c, c->rank, c->rank), sizeof(words), NETDAM_FW_ACCESS_WRITE);
 
-    if (c->children != 0) {
-        return;
-    }
-    if (c->culprit == NETDAM_HOP_NONE && !c->probed) {
-        c->probed = true;
-        for (uint32_t i = 1; i < c->count; i++) {
-            probe(fw, c, other(c, i));
-        }
-        return;
-    }
-    if (c->told) {
-        finish(fw, c);
-        return;
-    }
-    c->told = true;
-    words[0] = words[1] = make_error(c);
-    memory = own_memory(fw, c, word_address(c, c->rank, c->rank), sizeof(words), NETDAM_FW_ACCESS_WRITE);
     if (memory == NULL) {
+        return false;
+    }
+    words[0] = words[1] = make_error(c);
+    ndfw_store(memory, (const uint8_t *)words, sizeof(words));
+    return true;
+}
+
+/*
+ * Finds out by whom it failed, and tells those who may not know, as many at a time as there is room for. Who has heard
+ * it from another tells only the culprit, if that one is likely to be there: it waits too.
+ */
+static void run_failing(struct ndfw *fw, struct ndfw_collective *c)
+{
+    while (c->culprit == NETDAM_HOP_NONE && c->asked < c->count && fw->operation_free != NDFW_NONE) {
+        probe(fw, c, other(c, c->asked++));
+    }
+    if (c->children != 0 || (c->culprit == NETDAM_HOP_NONE && c->asked < c->count)) {
         return;
     }
-    ndfw_store(memory, (const uint8_t *)words, sizeof(words));
-    for (uint32_t i = 1; i < c->count && fw->operation_free != NDFW_NONE; i++) {
-        if (other(c, i) != c->culprit) {
-            start_request(fw, c, CHILD_TELL, other(c, i), NETDAM_OP_WRITE, sizeof(words));
+    if (c->informed == 1 && !note_failure(fw, c)) {
+        c->informed = c->count;
+    }
+    for (; c->informed < c->count && fw->operation_free != NDFW_NONE; c->informed++) {
+        uint32_t member = other(c, c->informed);
+
+        if (member == c->culprit ? c->status != NETDAM_STATUS_TIMEOUT && c->status != NETDAM_STATUS_UNREACHABLE
+                                 : !c->told) {
+            start_request(fw, c, CHILD_TELL, member, NETDAM_OP_WRITE, NETDAM_CONTROL_BYTES(1));
         }
+    }
+    if (c->children == 0 && c->informed == c->count) {
+        finish(fw, c);
     }
 }
 
@@ -476,12 +498,6 @@ uint64_t ndfw_collectives_next_ns(const struct ndfw *fw)
     return next;
 }
 
-/* Whose fault a failure of a chain is: its hops are the others in the order of the ring. */
-static uint32_t culprit_of(const struct ndfw_collective *c, uint8_t hop)
-{
-    return hop == NETDAM_HOP_NONE || hop + 1u >= c->count ? NETDAM_HOP_NONE : other(c, hop + 1u);
-}
-
 void ndfw_collective_child(struct ndfw *fw, uint32_t index, uint32_t kind, enum netdam_status status, uint8_t hop)
 {
     struct ndfw_collective *c = &fw->collectives[index];
@@ -503,6 +519,19 @@ void ndfw_collective_child(struct ndfw *fw, uint32_t index, uint32_t kind, enum 
         struct ndfw_slot *slot = &c->slots[kind];
 
         slot->state = slot->state == SLOT_REDUCING && gathers(c) ? SLOT_REDUCED : SLOT_FREE;
+    }
+}
+
+void ndfw_collectives_fail_peer(struct ndfw *fw, uint32_t peer)
+{
+    for (uint32_t i = 0; i < fw->config.collectives; i++) {
+        struct ndfw_collective *c = &fw->collectives[i];
+
+        for (uint32_t m = 1; c->operation != NDFW_NONE && m < c->count; m++) {
+            if (c->members[other(c, m)].peer == peer) {
+                fail(fw, c, NETDAM_STATUS_FLUSHED, other(c, m));
+            }
+        }
     }
 }
 
@@ -586,16 +615,18 @@ static enum netdam_status check_members(struct ndfw *fw, const struct netdam_des
 static enum netdam_status check_own(const struct ndfw *fw, const struct ndfw_collective *c, uint64_t length)
 {
     const struct netdam_member *own = &c->members[c->rank];
-    const uint32_t both = NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE;
+    /* If the others could not write here, it would not even learn that they fail by it. */
+    const uint32_t needed = NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE |
+                            (c->count > 1 ? (uint32_t)NETDAM_PERMISSION_REMOTE_WRITE : 0u);
     uint64_t offset;
     enum netdam_status status =
-        ndfw_local_access(fw, own->region, c->serial, own->control, NETDAM_CONTROL_BYTES(c->count), both, &offset);
+        ndfw_local_access(fw, own->region, c->serial, own->control, NETDAM_CONTROL_BYTES(c->count), needed, &offset);
 
     if (status == NETDAM_STATUS_OK) {
-        status = ndfw_local_access(fw, own->region, c->serial, own->input, length, both, &offset);
+        status = ndfw_local_access(fw, own->region, c->serial, own->input, length, needed, &offset);
     }
     return status == NETDAM_STATUS_OK
-               ? ndfw_local_access(fw, own->region, c->serial, own->output, length, both, &offset)
+               ? ndfw_local_access(fw, own->region, c->serial, own->output, length, needed, &offset)
                : status;
 }
 
@@ -628,6 +659,9 @@ enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation 
     enum netdam_status status;
 
     operation->hop = NETDAM_HOP_NONE;
+    if (fw->config.operations < 2) {
+        return NETDAM_STATUS_LOCAL_UNSUPPORTED; /* none would be left for what it consists of */
+    }
     if (!descriptor_is_well_formed(d)) {
         return NETDAM_STATUS_LOCAL_DESCRIPTOR;
     }
@@ -643,6 +677,10 @@ enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation 
     operation->hop = (uint8_t)c->rank;
     c->serial = c->members[c->rank].region < fw->config.regions ? fw->regions[c->members[c->rank].region].serial : 0;
     status = check_own(fw, c, d->length);
+    if (status == NETDAM_STATUS_OK && c->count > 1 &&
+        fw->regions[c->members[c->rank].region].key != c->members[c->rank].key) {
+        status = NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
     return status == NETDAM_STATUS_OK ? measure_chain(fw, c, &operation->hop) : status;
 }
 
@@ -669,7 +707,7 @@ void ndfw_collective_start(struct ndfw *fw, uint32_t index)
     c->status = NETDAM_STATUS_OK;
     c->culprit = 0;
     c->state = STATE_ARRIVE;
-    c->told = c->probed = c->worked = false;
+    c->told = c->worked = false;
     c->children = 0;
     memset(c->slots, 0, sizeof(c->slots));
     c->probe_ns = fw->now_ns + fw->config.rto_max_ns;

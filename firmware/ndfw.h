@@ -171,15 +171,16 @@ struct ndfw_collective {
     uint32_t packet_bytes;
     uint32_t flags;    /* of the descriptor, as its chains have them */
     uint32_t children; /* operations under way */
+    uint32_t asked;    /* failing: the first of the others, from the own place on, that has not been asked yet */
+    uint32_t informed; /* failing: the first that has not been told yet */
     uint8_t opcode;
     uint8_t operation_code;
     uint8_t type;
     uint8_t state;
     uint8_t status;
     uint8_t culprit; /* the member that it failed by */
-    bool told;
-    bool probed;
-    bool worked; /* memory of members may have changed */
+    bool told;       /* the word of this state has been sent; failing: another member has told all */
+    bool worked;     /* memory of members may have changed */
 };
 
 enum ndfw_flight_state {
@@ -668,6 +669,8 @@ void ndfw_collective_start(struct ndfw *fw, uint32_t operation);
 bool ndfw_collectives_run(struct ndfw *fw, uint64_t budget_end);
 uint64_t ndfw_collectives_next_ns(const struct ndfw *fw);
 void ndfw_collectives_flush(struct ndfw *fw, uint32_t queue);
+/* The handle closes: those that need it end. */
+void ndfw_collectives_fail_peer(struct ndfw *fw, uint32_t peer);
 /* A part has ended. */
 void ndfw_collective_child(struct ndfw *fw, uint32_t collective, uint32_t kind, enum netdam_status status, uint8_t hop);
 

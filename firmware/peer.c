@@ -235,6 +235,7 @@ void ndfw_peer_release_if_closed(struct ndfw *fw, struct ndfw_peer *peer)
 /* The entry stays until the node has heard that nothing of this context is unfinished, or has not answered to that. */
 void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer)
 {
+    ndfw_collectives_fail_peer(fw, (uint32_t)(peer - fw->peers));
     finish_all(fw, peer, &peer->lane, NETDAM_STATUS_FLUSHED);
     finish_all(fw, peer, &peer->laneless, NETDAM_STATUS_FLUSHED);
     ndfw_peer_fail_waiting(fw, peer, NETDAM_STATUS_FLUSHED);

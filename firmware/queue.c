@@ -183,6 +183,8 @@ void ndfw_operation_settle(struct ndfw *fw, uint32_t index)
     if (operation->tour != NDFW_NONE) {
         ndfw_tour_release(fw, operation);
     }
+    /* What waits for one of these is looked at again. */
+    fw->collective_due |= fw->operation_free == NDFW_NONE && fw->collective_count != 0;
     operation->in_use = false;
     operation->next = fw->operation_free;
     fw->operation_free = index;
@@ -431,13 +433,19 @@ static void release_descriptor(struct ndfw *fw, struct ndfw_queue *queue)
     __atomic_store_n(&ring_at(fw, queue->sq)->consumer, queue->sq_consumer, __ATOMIC_RELEASE);
 }
 
+/* A place in its table, and an operation for its parts besides its own. There is one for itself. */
+static bool collective_has_room(const struct ndfw *fw)
+{
+    return ndfw_collective_free(fw) != NDFW_NONE &&
+           (fw->operations[fw->operation_free].next != NDFW_NONE || fw->config.operations < 2);
+}
+
 /* A fence waits for what is outstanding, a chain or a collective for a place in its table. */
 static bool may_start(const struct ndfw *fw, const struct ndfw_queue *queue, const struct netdam_descriptor *descriptor)
 {
     return ((descriptor->flags & NETDAM_DESCRIPTOR_FENCE) == 0 || queue->outstanding == 0) &&
            ((netdam_op_flags(descriptor->opcode) & NETDAM_OPF_DEVICE) == 0 ||
-            (fw->tour_free != NDFW_NONE &&
-             (descriptor->opcode == NETDAM_OP_CHAIN || ndfw_collective_free(fw) != NDFW_NONE)));
+            (fw->tour_free != NDFW_NONE && (descriptor->opcode == NETDAM_OP_CHAIN || collective_has_room(fw))));
 }
 
 uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t index, uint32_t most)

@@ -220,6 +220,7 @@ void ndfw_tour_take(struct ndfw *fw, struct ndfw_operation *operation)
 
 void ndfw_tour_release(struct ndfw *fw, struct ndfw_operation *operation)
 {
+    fw->collective_due |= fw->tour_free == NDFW_NONE && fw->collective_count != 0;
     tour_of(fw, operation)->next_free = fw->tour_free;
     fw->tour_free = operation->tour;
 }

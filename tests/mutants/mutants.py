@@ -38,6 +38,7 @@ LIKELY = {
     "transaction.c": ["transaction", "transaction_post"],
     "tenant.c": ["tenant", "tenant_attack"],
     "hop.c": ["hop", "hop_copies"],
+    "collective.c": ["collective_refused", "collective_end", "collective"],
     "tour.c": ["tour_ends", "tour_lanes", "tour"],
 }
 

@@ -246,6 +246,74 @@ static void two_groups_and_ordinary_traffic_go_side_by_side(void **state)
     fleet_stop(&fleet);
 }
 
+static void allowed_flags_and_both_families_work(void **state)
+{
+    static const uint8_t opcodes[] = {NETDAM_OP_ALL_REDUCE, NETDAM_OP_REDUCE_SCATTER, NETDAM_OP_ALL_GATHER,
+                                      NETDAM_OP_BROADCAST, NETDAM_OP_BARRIER};
+
+    (void)state;
+    for (unsigned family = 4; family <= 6; family += 2) {
+        struct fleet fleet;
+
+        fleet_start(&fleet, family, family, 1500);
+        group_fill(&fleet, COUNT, LENGTH);
+        for (unsigned o = 0; o < ARRAY_SIZE(opcodes); o++) {
+            for (unsigned i = 0; i < COUNT; i++) {
+                struct netdam_member members[NODES];
+                struct netdam_descriptor d =
+                    group_descriptor(&fleet, opcodes[o], i, COUNT, opcodes[o] == NETDAM_OP_BARRIER ? 0 : LENGTH, o + 1);
+
+                d.flags = NETDAM_DESCRIPTOR_FENCE | NETDAM_DESCRIPTOR_REPRODUCIBLE;
+                group_members(&fleet, i, COUNT, members);
+                group_post_list(&fleet, i, members, &d);
+            }
+            for (unsigned i = 0; i < COUNT; i++) {
+                assert_int_equal(fleet_wait(&fleet, i).status, NETDAM_STATUS_OK);
+            }
+            if (opcodes[o] == NETDAM_OP_ALL_REDUCE) {
+                group_expect_sums(&fleet, COUNT, LENGTH);
+            }
+        }
+        group_expect_clean(&fleet);
+        fleet_stop(&fleet);
+    }
+}
+
+/* Two operations are the least: a collective, and one part of it at a time. */
+static void one_operation(struct netdam_fw_config *config)
+{
+    config->operations = 1;
+}
+
+static void two_operations(struct netdam_fw_config *config)
+{
+    config->operations = 2;
+}
+
+static void the_smallest_pools_of_operations(void **state)
+{
+    (void)state;
+    for (unsigned operations = 1; operations <= 2; operations++) {
+        struct fleet fleet;
+
+        start(&fleet, operations, operations == 1 ? one_operation : two_operations);
+        group_fill(&fleet, COUNT, LENGTH);
+        for (unsigned i = 0; i < COUNT; i++) {
+            group_post(&fleet, NETDAM_OP_ALL_REDUCE, i, COUNT, LENGTH, 1);
+        }
+        for (unsigned i = 0; i < COUNT; i++) {
+            assert_int_equal(fleet_wait(&fleet, i).status,
+                             operations == 1 ? NETDAM_STATUS_LOCAL_UNSUPPORTED : NETDAM_STATUS_OK);
+        }
+        if (operations == 2) {
+            group_expect_sums(&fleet, COUNT, LENGTH);
+        }
+        group_settle(&fleet, 100 * UNIT_MS);
+        group_expect_clean(&fleet);
+        fleet_stop(&fleet);
+    }
+}
+
 /* ---- late, or never ---- */
 
 static void who_is_late_is_waited_for(void **state)
@@ -447,6 +515,8 @@ int main(void)
         cmocka_unit_test(an_interruption_ends_it_everywhere),
         cmocka_unit_test(what_there_is_no_room_for_waits),
         cmocka_unit_test(two_groups_and_ordinary_traffic_go_side_by_side),
+        cmocka_unit_test(allowed_flags_and_both_families_work),
+        cmocka_unit_test(the_smallest_pools_of_operations),
         cmocka_unit_test(who_is_late_is_waited_for),
         cmocka_unit_test(who_never_comes_is_named_when_the_wait_is_over),
         cmocka_unit_test(who_refuses_is_named_by_all),

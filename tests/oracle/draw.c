@@ -153,8 +153,10 @@ static void draw_harmless(struct world *world)
     config->operations = 256;
     config->lanes = 64;
     config->lane_windows = 32;
-    config->replies = 0;
+        config->replies = 0;
     config->tenant_senders = 0;
+    config->first_number = 0; /* contexts that soon end fill the table of lanes */
+
 
     config->refusal_interval_ns = config->refusal_burst = 0;
     config->lane_give_up_ns = 100000000;

@@ -139,6 +139,8 @@ unsigned netdam_run_settle(NetdamState *s);
 
 /* netdam_platform.c: what the firmware calls. */
 void netdam_platform_init(NetdamState *s);
+/* After the firmware has stopped. */
+void netdam_platform_finish(NetdamState *s);
 
 /* netdam_port.c: the wire. */
 void netdam_port_init(NetdamState *s);

@@ -125,6 +125,7 @@ static void netdam_exit(PCIDevice *pci)
     netdam_run_exit(s);
     netdam_irq_exit(s);
     netdam_image_unload(&s->image);
+    netdam_platform_finish(s);
     pcie_cap_exit(pci);
     vmstate_unregister_ram(memory, DEVICE(s));
     host_memory_backend_set_mapped(s->memdev, false);

@@ -5,6 +5,7 @@
 #include "qemu/guest-random.h"
 #include "qemu/log.h"
 #include "netdam_device.h"
+#include "crypto.h"
 #include "trace.h"
 
 static uint8_t *netdam_platform_transmit_begin(void *opaque, size_t bytes)
@@ -135,9 +136,16 @@ void netdam_platform_init(NetdamState *s)
         .memory_access = netdam_platform_memory_access,
         .interrupt = netdam_platform_interrupt,
         .entropy = netdam_platform_entropy,
+        .crypto = ndsim_crypto_open(),
         .log = netdam_platform_log,
         .trace = netdam_platform_trace,
         .main_memory_bytes = netdam_platform_main_memory_bytes,
         .device_status = netdam_platform_device_status,
     };
+}
+
+void netdam_platform_finish(NetdamState *s)
+{
+    ndsim_crypto_close(s->platform.crypto);
+    s->platform.crypto = NULL;
 }

@@ -207,6 +207,54 @@ static void with_time_outs_a_silent_peer_is_given_up(void **state)
     assert_true(next_frame(frame) > 14);
 }
 
+/* The card with itself: frames of the tenant are sealed and opened, before and after a reset. */
+static void a_tenant_reaches_its_region_and_nobody_else_does(void **state)
+{
+    const uint64_t port = 4 | (uint64_t)NETDAM_UDP_PORT << 16;
+    unsigned round, tenant;
+
+    (void)state;
+    start("");
+    for (round = 0; round < 2; round++) {
+        uint64_t results[NETDAM_ADMIN_RESULTS];
+        struct netdam_completion completion;
+        struct card_queue q;
+        uint64_t key;
+
+        assert_int_equal(card_admin_args(&card, NETDAM_ADMIN_TENANT_SET, results, 7, 0x0123456789abcdef,
+                                         0xfedcba9876543210, NETDAM_TENANT_MODE_ENCRYPT),
+                         NETDAM_ADMIN_STATUS_OK);
+        assert_int_equal(card_read(&card, NETDAM_REG_ADMIN_ARG1, 8), 0);
+        assert_int_equal(
+            card_admin_args(&card, NETDAM_ADMIN_REGION_CREATE, results, REGION, 0x1000, NETDAM_PERMISSION_ALL, 0, 7),
+            NETDAM_ADMIN_STATUS_OK);
+        key = results[1];
+        card_queue_create(&q, &card, 0x8000, NETDAM_VECTOR_NONE);
+        memset(card.onboard + REGION, 0x11 * (round + 1), 64);
+        for (tenant = 0; tenant < 2; tenant++) {
+            struct netdam_descriptor write = {
+                .opcode = NETDAM_OP_WRITE,
+                .length = 64,
+                .remote_key = key,
+                .remote_address = 256,
+                .local_region = (uint32_t)results[0],
+            };
+            uint64_t opened[NETDAM_ADMIN_RESULTS];
+
+            assert_int_equal(card_admin_args(&card, NETDAM_ADMIN_PEER_OPEN, opened, 0x0a000001, 0,
+                                             port | (uint64_t)(tenant * 7) << 32),
+                             NETDAM_ADMIN_STATUS_OK);
+            write.peer = (uint32_t)opened[0];
+            card_post(&q, &write);
+            assert_true(card_poll(&q, &completion, 1000));
+            assert_int_equal(completion.status, tenant ? NETDAM_STATUS_OK : NETDAM_STATUS_BAD_KEY);
+        }
+        assert_memory_equal(card.onboard + REGION, card.onboard + REGION + 256, 64);
+        assert_int_equal(card_counter(&card, NETDAM_COUNTER_RX_TENANT), 0);
+        reset(0);
+    }
+}
+
 static void memory_is_kept_across_reset_unless_it_is_scrubbed(void **state)
 {
     unsigned kind, scrub, i;
@@ -296,6 +344,7 @@ int main(void)
         TEST(nobody_is_asked_for_a_static_neighbour),
         TEST(without_time_outs_nothing_is_given_up_or_repeated),
         TEST(with_time_outs_a_silent_peer_is_given_up),
+        TEST(a_tenant_reaches_its_region_and_nobody_else_does),
         TEST(memory_is_kept_across_reset_unless_it_is_scrubbed),
         TEST(the_last_vector_tells_of_events),
         TEST(a_card_without_vectors_has_no_events),

@@ -14,7 +14,7 @@ enum state {
     STATE_WORK,
     STATE_DONE,    /* tells the others, waits for them */
     STATE_FAILING, /* ends what is under way, finds out by whom it failed, tells the others */
-    STATE_FLUSHED, /* only waits for what is under way to end */
+    STATE_FLUSHED, /* over as soon as its parts have been ended */
 };
 
 enum slot_state {
@@ -459,13 +459,8 @@ static bool run_one(struct ndfw *fw, struct ndfw_collective *c, uint64_t budget_
             finish(fw, c);
         }
         return false;
-    case STATE_FAILING:
-        run_failing(fw, c);
-        return false;
     default:
-        if (c->children == 0) {
-            finish(fw, c);
-        }
+        run_failing(fw, c);
         return false;
     }
 }

@@ -115,6 +115,46 @@ static void an_interruption_ends_it_everywhere(void **state)
     }
 }
 
+static void a_group_of_one_loses_its_region_on_the_way(void **state)
+{
+    unsigned flushed = 0;
+
+    (void)state;
+    for (unsigned steps = 0; steps < 40; steps++) {
+        struct netdam_completion completion;
+        struct netdam_member member;
+        struct netdam_descriptor d;
+        struct fleet fleet;
+        unsigned action;
+
+        start(&fleet, steps, NULL);
+        fleet.wire.budget_bytes = 512;
+        d = group_descriptor(&fleet, NETDAM_OP_ALL_GATHER, 0, 1, 0x7000, 1);
+        member = (struct netdam_member){.region = fleet.shared[VICTIM], .input = GROUP_INPUT, .output = GROUP_OUTPUT};
+        d.local_region = fleet.everything[VICTIM];
+        memcpy(fleet.nodes[VICTIM].memory + LIST, &member, sizeof(member));
+        assert_true(ndtest_queue_post(&fleet.queues[VICTIM], &d, fleet.wire.now_ns, &action));
+        for (unsigned n = 0; n < steps; n++) {
+            struct netdam_fw_run_result result;
+
+            fleet.nodes[VICTIM].ops->run(fleet.nodes[VICTIM].state, fleet.wire.now_ns, 512, &result);
+        }
+        destroy_region(&fleet);
+        ndtest_wire_wake(&fleet.wire, VICTIM);
+        completion = fleet_wait(&fleet, VICTIM);
+        if (completion.status == NETDAM_STATUS_FLUSHED) {
+            flushed++;
+            assert_int_equal(completion.hop, 0);
+            assert_int_equal(completion.flags, NETDAM_COMPLETION_PARTIAL);
+        } else {
+            assert_int_equal(completion.status, steps == 0 ? NETDAM_STATUS_LOCAL_REGION : NETDAM_STATUS_OK);
+        }
+        group_expect_clean(&fleet);
+        fleet_stop(&fleet);
+    }
+    assert_true(flushed > 0);
+}
+
 /* ---- short of something ---- */
 
 static void one_collective(struct netdam_fw_config *config)
@@ -513,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_interruption_ends_it_everywhere),
+        cmocka_unit_test(a_group_of_one_loses_its_region_on_the_way),
         cmocka_unit_test(what_there_is_no_room_for_waits),
         cmocka_unit_test(two_groups_and_ordinary_traffic_go_side_by_side),
         cmocka_unit_test(allowed_flags_and_both_families_work),

@@ -325,7 +325,7 @@ static inline size_t none(uint8_t *to, const uint8_t *a, const uint8_t *b, size_
 
 /* Where the result overwrites an operand it does so element by element: no iteration needs what another has stored. */
 #if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define INDEPENDENT
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif

@@ -47,7 +47,9 @@ static bool gathers(const struct ndfw_collective *c)
 
 static uint32_t other(const struct ndfw_collective *c, uint32_t step)
 {
-    return (c->rank + step) % c->count;
+    uint32_t place = c->rank + step;
+
+    return place < c->count ? place : place - c->count;
 }
 
 /* Own memory from an address of the own region, or NULL if the region has gone. */

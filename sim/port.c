@@ -235,10 +235,10 @@ int ndsim_port_open_wire(const char *path, const char *peer_path, const struct s
     return 0;
 }
 
-void ndsim_port_close(struct ndsim_port *port)
+void ndsim_port_close(struct ndsim_port *port, bool owner)
 {
     close(port->fd);
-    if (port->wire) {
+    if (port->wire && owner) {
         (void)unlink(port->path.sun_path);
     }
     free(port);

@@ -26,7 +26,8 @@ int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *t
  */
 int ndsim_port_open_wire(const char *path, const char *peer_path, const struct sockaddr_in *name, ndsim_port_tap tap,
                          void *tap_opaque, struct ndsim_port **port);
-void ndsim_port_close(struct ndsim_port *port);
+/* `owner`: not a child after fork; removes the name of a wire's end. */
+void ndsim_port_close(struct ndsim_port *port, bool owner);
 
 int ndsim_port_fd(const struct ndsim_port *port);
 struct sockaddr_in ndsim_port_local(const struct ndsim_port *port);

@@ -433,14 +433,16 @@ static int open_firmware(struct netdam_soft *soft)
     return 0;
 }
 
+/* In a child after fork nobody takes turns any more, and what has a name is the parent's. */
 static void release(struct netdam_soft *soft)
 {
+    bool owner = soft->process == 0 || soft->process == getpid();
     unsigned i;
 
     free(soft->state);
     ndsim_crypto_close(soft->platform.crypto);
     if (soft->port != NULL) {
-        ndsim_port_close(soft->port);
+        ndsim_port_close(soft->port, owner);
     }
     for (i = 0; i < NETDAM_QUEUE_PAIRS_MAX; i++) {
         if (soft->interrupt_fd[i] >= 0) {
@@ -456,7 +458,9 @@ static void release(struct netdam_soft *soft)
     if (soft->memory_fd >= 0) {
         close(soft->memory_fd);
     }
-    ndsim_turn_destroy(&soft->turn);
+    if (owner) {
+        ndsim_turn_destroy(&soft->turn);
+    }
     free(soft);
 }
 

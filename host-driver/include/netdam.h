@@ -382,7 +382,9 @@ NETDAM_API int netdam_tenant_set(struct netdam_device *device, uint32_t tenant, 
  * netdam_peer_close() - flush what is outstanding towards a node, then forget it
  * @peer: the handle, or NULL; invalid afterwards, whatever is returned
  *
- * What was outstanding completes as NETDAM_STATUS_FLUSHED.
+ * What was outstanding completes as NETDAM_STATUS_FLUSHED, or, where the device had not taken it out of the ring yet, as
+ * NETDAM_STATUS_LOCAL_PEER. Take these completions before another peer is opened: the device gives its number to that
+ * one, and what is still in a ring would go there.
  *
  * Errors: -EIO, -ENODEV (the device refused, or is gone).
  */

@@ -555,7 +555,8 @@ static void closing_a_peer_flushes_what_is_under_way(void **state)
     assert_int_equal(netdam_peer_close(peer), 0);
     assert_int_equal(netdam_wait(a.queue, &completion, 1, SOON), 1);
     assert_int_equal(completion.user_data, 8);
-    assert_int_equal(completion.status, NETDAM_STATUS_FLUSHED);
+    /* The latter if the machine was so busy that the device had not even taken it. */
+    assert_true(completion.status == NETDAM_STATUS_FLUSHED || completion.status == NETDAM_STATUS_LOCAL_PEER);
     assert_int_equal(netdam_poll(a.queue, &completion, 1), 0);
 }
 

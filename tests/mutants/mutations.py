@@ -302,7 +302,7 @@ MUTATIONS = [
     ("collective.c", "c->status != NETDAM_STATUS_TIMEOUT && c->status != NETDAM_STATUS_UNREACHABLE", "false",
      "who is at fault is not told"),
     ("collective.c", "fail(fw, c, NETDAM_STATUS_FLUSHED, other(c, m));", ";", "a closed peer is waited for"),
-    ("collective.c", "return (c->rank + step) % c->count;", "return (c->rank + c->count - step) % c->count;",
+    ("collective.c", "uint32_t place = c->rank + step;", "uint32_t place = c->rank + c->count - step;",
      "tours in the wrong direction"),
     ("collective.c", "fw->collective_count--;", ";", "collectives that have ended are counted"),
     ("collective.c", "slot->state == SLOT_REDUCING && gathers(c) ? SLOT_REDUCED", "slot->state == SLOT_REDUCING && false ? SLOT_REDUCED",

@@ -74,7 +74,7 @@ static void bench_open(struct bench *bench)
 
 static void bench_close(struct bench *bench)
 {
-    ndsim_port_close(bench->port);
+    ndsim_port_close(bench->port, true);
     close(bench->peer_fd);
 }
 

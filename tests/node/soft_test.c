@@ -11,6 +11,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
+#include <pthread.h>
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
@@ -463,6 +465,55 @@ static void reset_forgets_regions_and_queues(void **state)
 }
 
 /* The child shares memory and sockets: it must neither flush the parent's request nor send anything. */
+struct reader {
+    struct netdam_soft *soft;
+    atomic_bool enough;
+};
+
+static void *read_on(void *opaque)
+{
+    struct reader *reader = opaque;
+
+    while (!atomic_load(&reader->enough)) {
+        (void)netdam_soft_register_read(reader->soft, NETDAM_REG_ID, 4);
+    }
+    return NULL;
+}
+
+/* At the moment of the fork somebody waits for the firmware's turn; the child has neither that thread nor its wait. */
+static void a_forked_child_lets_go_whoever_waits(void **state)
+{
+    struct reader reader = {0};
+    pthread_t threads[2];
+    struct rig a;
+
+    (void)state;
+    rig_open(&a, NULL);
+    reader.soft = a.soft;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, read_on, &reader), 0);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        int status;
+        pid_t child;
+
+        fflush(NULL);
+        child = fork();
+        if (child == 0) {
+            alarm(60);
+            netdam_soft_close(a.soft);
+            _exit(7);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    }
+    atomic_store(&reader.enough, true);
+    for (unsigned i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    rig_close(&a);
+}
+
 static void a_forked_child_lets_go_without_harm(void **state)
 {
     struct netdam_soft_config patient = {.rto_initial_ns = RIG_PATIENCE_NS, .rto_max_ns = RIG_PATIENCE_NS};
@@ -600,6 +651,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_was_never_there_times_out),
         cmocka_unit_test(a_peer_killed_midway_times_out),
         cmocka_unit_test(reset_forgets_regions_and_queues),
+        cmocka_unit_test(a_forked_child_lets_go_whoever_waits),
         cmocka_unit_test(a_forked_child_lets_go_without_harm),
         cmocka_unit_test(the_thread_takes_no_signal),
         cmocka_unit_test(the_tap_sees_both_directions_by_name),

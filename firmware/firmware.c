@@ -367,10 +367,11 @@ static void op_run(void *state, uint64_t now_ns, uint64_t budget_bytes, struct n
         drain_loopback(fw);
         more = take_descriptors(fw);
         more |= ndfw_collectives_run(fw, budget_bytes);
+        fw->chains_due = false;
         if (!pump_peers(fw, budget_bytes, &more)) {
             break;
         }
-        more |= fw->collective_due;
+        more |= fw->collective_due | fw->chains_due;
         more |= fw->loopback_head != fw->loopback_tail;
     } while (more && fw->work_bytes < budget_bytes);
     ndfw_queue_signal(fw);

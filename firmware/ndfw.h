@@ -349,6 +349,7 @@ struct ndfw {
     struct ndfw_collective *collectives;
     uint32_t collective_count;
     bool collective_due; /* one of them has something to do */
+    bool chains_due;     /* a chain that waited may go on */
     struct ndfw_neighbour *neighbours;
 
     struct ndfw_lane *lanes;

@@ -578,6 +578,7 @@ void ndfw_way_timer(struct ndfw *fw, struct ndfw_peer *peer)
                                 peer->resolved ? NETDAM_STATUS_TIMEOUT : NETDAM_STATUS_UNREACHABLE, false);
         } else {
             way->confirmed = way->used;
+            fw->chains_due = true; /* they may wait for new numbers */
             ndfw_peer_release_if_closed(fw, peer);
         }
         return;

@@ -342,9 +342,44 @@ static void a_float_sum_is_the_same_bit_for_bit_in_a_thousand_kinds_of_weather(v
     }
 }
 
+static void few_numbers(struct netdam_fw_config *config)
+{
+    config->first_number = NETDAM_NUMBER_MAX - 3;
+    config->retries = 3;
+}
+
+/* Numbers start anew once all nodes have confirmed the old ones; one that has gone is not waited for without end. */
+static void numbers_start_anew_although_a_node_has_gone(void **state)
+{
+    (void)state;
+    for (unsigned gone = 1; gone < NODES; gone++) {
+        for (unsigned turn = 0; turn < NODES; turn++) {
+            const unsigned alive = gone == 1 ? 2 : 1;
+            struct fleet fleet;
+
+            fleet_start_changed(&fleet, gone * NODES + turn, 4, 1500, few_numbers);
+            for (unsigned i = 0; i < 8; i++) {
+                unsigned visited = i == 0 ? gone : alive;
+                struct netdam_segment segment = {
+                    .opcode = NETDAM_OP_WRITE, .peer = fleet.peers[0][visited], .key = KEY(visited)};
+
+                assert_int_equal(fleet_chain(&fleet, 0, &segment, 1, BASE, 0, 64).status, NETDAM_STATUS_OK);
+                fleet.wire.cut[0][gone] = fleet.wire.cut[gone][0] = true;
+                /* So that it depends on `turn` whom the device looks at first. */
+                for (unsigned n = 0; n < turn; n++) {
+                    ndtest_wire_wake(&fleet.wire, 0);
+                    (void)ndtest_wire_step(&fleet.wire);
+                }
+            }
+            fleet_stop(&fleet);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_start_anew_although_a_node_has_gone),
         cmocka_unit_test(a_tour_adds_up_what_it_finds_and_comes_home),
         cmocka_unit_test(a_broadcast_stores_at_every_hop_exactly_once),
         cmocka_unit_test(compare_and_load_lead_to_one_store),

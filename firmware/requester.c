@@ -320,23 +320,26 @@ static bool is_ready(struct ndfw *fw, struct ndfw_peer *peer)
  * The last number is used up: once everything has ended and the node knows it, numbers start anew under another
  * context. The generation stays: it is the node's, and the node will say so if not.
  */
-static void renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
+static bool renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
 {
     if (!ndfw_peer_is_exhausted(peer) || peer->lane.flying != 0 || peer->laneless.flying != 0) {
-        return;
+        return false;
     }
     if (ndfw_is_chain_context(fw, peer)) {
         if (ndfw_ways_are_confirmed(fw)) {
             ndfw_ways_renew(fw);
             ndfw_peer_renew(fw, peer);
+            return true;
         }
     } else if (peer->confirmed == peer->lane.floor) {
         ndfw_peer_renew(fw, peer);
         peer->control_deadline_ns = NETDAM_FW_NEVER;
+        return true;
     } else if (peer->control_tries == 0) {
         peer->control_deadline_ns = fw->now_ns;
         ndfw_peer_timer(fw, peer);
     }
+    return false;
 }
 
 bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more)
@@ -348,7 +351,7 @@ bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end
             return false;
         }
     }
-    renew_if_exhausted(fw, peer);
+    (void)renew_if_exhausted(fw, peer);
     while (peer->list_head != NDFW_NONE) {
         if (ndfw_is_chain_context(fw, peer)) {
             uint32_t head = peer->list_head;
@@ -386,7 +389,11 @@ bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end
             turn = 0;
             break;
         case EMIT_WINDOW_FULL:
-            return true;
+            /* The last number may have ended at once: nothing is heard of what is UNRELIABLE. */
+            if (!renew_if_exhausted(fw, peer)) {
+                return true;
+            }
+            break;
         case EMIT_PORT_FULL:
             return false;
         }

@@ -570,6 +570,31 @@ static void reads_alone_use_up_numbers_too(void **state)
     unit_stop(&b.u);
 }
 
+/* Of what is UNRELIABLE nothing is heard that could make the device go on. */
+static void what_is_sent_and_forgotten_uses_up_numbers_too(void **state)
+{
+    struct netdam_fw_config config = bench_config();
+    struct netdam_descriptor write;
+    struct ndtest_packet p;
+    uint64_t context = 0;
+
+    (void)state;
+    config.first_number = LAST;
+    bench_start(&b, &config, 4, GENERATION);
+    write = bench_descriptor(&b, NETDAM_OP_WRITE, 0, 3 * 1400, 1);
+    write.flags = NETDAM_DESCRIPTOR_UNRELIABLE;
+    for (unsigned i = 0; i < 2; i++) {
+        bench_do(&b, &write);
+        for (unsigned n = 0; n < 3; n++) {
+            expect_request(&p, NETDAM_OP_WRITE, LAST, GENERATION);
+            assert_true(p.context != context);
+            context = p.context;
+        }
+        unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
+    }
+    unit_stop(&b.u);
+}
+
 static enum netdam_admin_status close_peer(void)
 {
     return ndtest_peer_close(&b.u.node, b.peer, b.u.now_ns);
@@ -771,6 +796,7 @@ int main(void)
         cmocka_unit_test(work_puts_the_confirmation_off),
         cmocka_unit_test(when_numbers_run_out_the_context_is_confirmed_and_renewed),
         cmocka_unit_test(a_node_that_does_not_acknowledge_cannot_keep_a_context_from_renewal),
+        cmocka_unit_test(what_is_sent_and_forgotten_uses_up_numbers_too),
         cmocka_unit_test(reads_alone_use_up_numbers_too),
         cmocka_unit_test(closing_flushes_confirms_and_frees_the_place),
         cmocka_unit_test(closing_without_anything_to_confirm_frees_the_place_at_once),

@@ -548,11 +548,13 @@ static void complete_receive(struct ndfw *fw, uint32_t index, const struct netda
     struct netdam_descriptor told = {
         .user_data = descriptor->user_data,
         .opcode = packet != NULL ? packet->opcode : 0,
+        /* cppcheck-suppress nullPointer ; without a packet there is no immediate */
         .immediate = immediate ? (uint32_t)packet->immediate : 0,
     };
 
     release_receive_descriptor(fw, &fw->queues[index]);
     fw->queues[index].outstanding++;
+    /* cppcheck-suppress nullPointer ; likewise */
     complete(fw, index, &told, status, immediate ? packet->immediate : 0, packet != NULL ? packet->length : 0,
              NETDAM_COMPLETION_RECEIVE | (immediate ? NETDAM_COMPLETION_IMMEDIATE : 0u), 0);
 }

@@ -222,7 +222,7 @@ static void take_request(struct server *server, struct client *client, const str
 static void take_messages(struct server *server, struct client *client)
 {
     for (int i = 0; i < MESSAGES_PER_TURN && !client->ending; i++) {
-        struct ndlib_broker_request request;
+        struct ndlib_broker_request request = {0};
         struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
         /* No room for descriptors: the kernel closes those that come. */
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};

@@ -223,7 +223,13 @@ void ndfw_operation_fail(struct ndfw *fw, uint32_t index, enum netdam_status sta
     ndfw_operation_settle(fw, index);
 }
 
-void ndfw_operations_end(struct ndfw *fw, uint32_t collective)
+/* True if an operation is of a queue pair, or, with `queue` NDFW_NONE, part of a collective. */
+static bool belongs(const struct ndfw_operation *operation, uint32_t queue, uint32_t collective)
+{
+    return queue != NDFW_NONE ? operation->queue == queue : operation->parent == collective;
+}
+
+static void end_operations(struct ndfw *fw, uint32_t queue, uint32_t collective, uint8_t hop)
 {
     for (uint32_t p = 0; p <= fw->config.peers; p++) {
         struct ndfw_peer *peer = &fw->peers[p];
@@ -235,17 +241,25 @@ void ndfw_operations_end(struct ndfw *fw, uint32_t collective)
             for (uint64_t number = sequences[s]->floor; number < end; number++) {
                 struct ndfw_flight *flight = ndfw_flight_at(fw, sequences[s], number);
 
-                if (flight->state != NDFW_FLIGHT_FINISHED && fw->operations[flight->operation].parent == collective) {
-                    ndfw_flight_finish(fw, peer, sequences[s], number, NETDAM_STATUS_FLUSHED, NETDAM_HOP_NONE);
+                if (flight->state != NDFW_FLIGHT_FINISHED &&
+                    belongs(&fw->operations[flight->operation], queue, collective)) {
+                    ndfw_flight_finish(fw, peer, sequences[s], number, NETDAM_STATUS_FLUSHED, hop);
                 }
             }
         }
     }
     for (uint32_t i = 0; i < fw->config.operations; i++) {
-        if (fw->operations[i].in_use && fw->operations[i].parent == collective) {
-            ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, NETDAM_HOP_NONE);
+        const struct ndfw_operation *operation = &fw->operations[i];
+
+        if (operation->in_use && !operation->grouped && belongs(operation, queue, collective)) {
+            ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, hop);
         }
     }
+}
+
+void ndfw_operations_end(struct ndfw *fw, uint32_t collective)
+{
+    end_operations(fw, NDFW_NONE, collective, NETDAM_HOP_NONE);
 }
 
 bool ndfw_device_executes(unsigned opcode, unsigned operation, unsigned type)
@@ -613,27 +627,7 @@ void ndfw_queue_flush(struct ndfw *fw, uint32_t index, bool with_ring)
     struct ndfw_queue *queue = &fw->queues[index];
 
     ndfw_collectives_flush(fw, index);
-    for (uint32_t p = 0; p <= fw->config.peers; p++) {
-        struct ndfw_peer *peer = &fw->peers[p];
-        struct ndfw_sequence *sequences[2] = {&peer->lane, &peer->laneless};
-
-        for (int s = 0; peer->in_use && s < 2; s++) {
-            uint64_t end = sequences[s]->next;
-
-            for (uint64_t number = sequences[s]->floor; number < end; number++) {
-                struct ndfw_flight *flight = ndfw_flight_at(fw, sequences[s], number);
-
-                if (flight->state != NDFW_FLIGHT_FINISHED && fw->operations[flight->operation].queue == index) {
-                    ndfw_flight_finish(fw, peer, sequences[s], number, NETDAM_STATUS_FLUSHED, 0);
-                }
-            }
-        }
-    }
-    for (uint32_t i = 0; i < fw->config.operations; i++) {
-        if (fw->operations[i].in_use && fw->operations[i].queue == index && !fw->operations[i].grouped) {
-            ndfw_operation_fail(fw, i, NETDAM_STATUS_FLUSHED, 0);
-        }
-    }
+    end_operations(fw, index, NDFW_NONE, 0);
     /* Software may go on posting meanwhile: what does not fit the ring once is not waited for. */
     for (uint32_t n = 0; with_ring && n < queue->sq_entries; n++) {
         struct netdam_descriptor descriptor;

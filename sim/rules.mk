@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The soft device, the headless node that is made of it, the demonstration; and the network in virtual time.
+# The soft device, the headless node that is made of it, the demonstration; the network in virtual time; and, in
+# platform/, what every home of the firmware may use, QEMU included.
 
-SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim
+PLATFORM_INCLUDES := -Isim/platform
+SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim $(PLATFORM_INCLUDES)
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/crypto.c sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
-INCLUDES_ALL += -Isim
+INCLUDES_ALL += -Isim $(PLATFORM_INCLUDES)
 
 $(O)/sim/%.o: sim/%.c
 	$(Q)mkdir -p $(@D)
@@ -19,11 +21,11 @@ MBEDCRYPTO = $(shell printf '\#include <mbedtls/gcm.h>\n\#include <mbedtls/hkdf.
                $(CC) -print-file-name=libmbedcrypto.a)
 NDCRYPTO := $(O)/sim/ndcrypto.o
 
-$(NDCRYPTO): sim/crypto.c sim/crypto.h firmware/include/netdam/firmware.h
-	$(Q)mkdir -p $(@D)
+$(NDCRYPTO): sim/platform/crypto.c sim/platform/crypto.h firmware/include/netdam/firmware.h
+	$(Q)mkdir -p $(@D)/platform
 	$(Q)library='$(MBEDCRYPTO)'; [ -n "$$library" ] || echo 'sim: libmbedtls-dev is not installed: without tenants'; \
-	  $(CC) $(CFLAGS_ALL) $$([ -n "$$library" ] || echo -DNDSIM_NO_CRYPTO) -fPIC $(SIM_INCLUDES) -c -o $(O)/sim/crypto.o $< && \
-	  $(CC) -r -nostdlib -o $@ $(O)/sim/crypto.o $$library && \
+	  $(CC) $(CFLAGS_ALL) $$([ -n "$$library" ] || echo -DNDSIM_NO_CRYPTO) -fPIC $(SIM_INCLUDES) -c -o $(O)/sim/platform/crypto.o $< && \
+	  $(CC) -r -nostdlib -o $@ $(O)/sim/platform/crypto.o $$library && \
 	  objcopy --keep-global-symbol=ndsim_crypto_open --keep-global-symbol=ndsim_crypto_close $@
 
 $(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o) $(NDCRYPTO)

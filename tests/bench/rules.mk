@@ -13,7 +13,7 @@ INCLUDES_ALL += -Itests/bench
 $(BENCH)/host_loops.o: CFLAGS_ALL += -O3 -march=native
 
 $(BENCH)/%.o: tests/bench/%.c
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Isim -Itests/lib -Itests/bench -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Isim $(PLATFORM_INCLUDES) -Itests/lib -Itests/bench -c $< -o $@
 
 $(BENCH)/bench-firmware: $(filter-out $(BENCH)/allreduce.o,$(BENCH_OBJECTS)) $(BENCH_LIBRARIES) $(O)/sim/ndcrypto.o
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^

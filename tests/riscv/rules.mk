@@ -13,9 +13,9 @@ RISCV_FW_CFLAGS = $(filter-out -fPIC,$(FW_CFLAGS)) $(RISCV_MACHINE)
 RISCV_FW_OBJECTS := $(FW_SOURCES:%.c=$(RISCV_DIR)/%.o)
 
 RISCV_CFLAGS = $(CFLAGS_ALL) $(RISCV_MACHINE) --specs=picolibc.specs -Itests/riscv -Itests/riscv/include -Ifirmware \
-               -Ifirmware/include -Isim -Itests/lib -Itests/golden -Itests/unit -Itests/vt
+               -Ifirmware/include -Isim -Isim/platform -Itests/lib -Itests/golden -Itests/unit -Itests/vt
 RISCV_BOARD_OBJECTS := $(patsubst %,$(RISCV_DIR)/tests/riscv/%.o,start board files cmocka main \
-                         $(if $(wildcard sim/crypto.h),crypto hkdf))
+                         $(if $(wildcard sim/platform/crypto.h),crypto hkdf))
 RISCV_HELPER_OBJECTS := $(patsubst %.c,$(RISCV_DIR)/%.o,$(NDTEST_SOURCES) $(SIM_VT_SOURCES) \
                           $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 

@@ -9,7 +9,7 @@ SOURCES += $(wildcard tests/unit/*.c)
 INCLUDES_ALL += -Itests/unit -Itests/golden
 
 $(O)/tests/unit/%.o: tests/unit/%.c
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit -Isim -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -Ifirmware -Ifirmware/include -Itests/lib -Itests/golden -Itests/unit -Isim $(PLATFORM_INCLUDES) -c $< -o $@
 
 $(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(O)/tests/lib/libndtest.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -lm

@@ -23,7 +23,17 @@ void ndsim_link_down(struct ndsim_link *link, uint64_t from_ns, uint64_t until_n
 
 bool ndsim_link_is_up(const struct ndsim_link *link, uint64_t now_ns)
 {
-    return now_ns < link->down_from_ns || now_ns >= link->down_until_ns;
+    bool flapped = link->flap_down_ns != 0 && now_ns >= link->flap_from_ns &&
+                   (now_ns - link->flap_from_ns) % link->flap_period_ns < link->flap_down_ns;
+
+    return !flapped && (now_ns < link->down_from_ns || now_ns >= link->down_until_ns);
+}
+
+void ndsim_link_flap(struct ndsim_link *link, uint64_t from_ns, uint64_t period_ns, uint64_t down_ns)
+{
+    link->flap_from_ns = from_ns;
+    link->flap_period_ns = period_ns;
+    link->flap_down_ns = period_ns != 0 ? down_ns : 0;
 }
 
 /* Frame number `number` meets the fault. */

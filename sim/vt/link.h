@@ -54,6 +54,9 @@ struct ndsim_link {
     void *opaque;
     uint64_t down_from_ns; /* down in [from, until); from == until: up */
     uint64_t down_until_ns;
+    uint64_t flap_from_ns; /* flapping from here on: down for flap_down_ns at the start of each flap_period_ns */
+    uint64_t flap_period_ns;
+    uint64_t flap_down_ns; /* 0: it does not flap */
     uint64_t counts[NDSIM_LINK_COUNTS];
 };
 
@@ -81,6 +84,8 @@ uint64_t ndsim_link_backlog(const struct ndsim_link *link, uint64_t now_ns);
  * frames asks ndsim_link_is_up at each arrival, since a link may die while they are under way.
  */
 void ndsim_link_down(struct ndsim_link *link, uint64_t from_ns, uint64_t until_ns);
+/* The link flaps from `from_ns` on: dead for `down_ns` out of every `period_ns`. 0: it stops. */
+void ndsim_link_flap(struct ndsim_link *link, uint64_t from_ns, uint64_t period_ns, uint64_t down_ns);
 bool ndsim_link_is_up(const struct ndsim_link *link, uint64_t now_ns);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define NONE UINT32_MAX
 
-/* A frame on a link. */
+/* A frame on a link, or in the queue of a switch with priorities. */
 struct ndsim_frame {
     struct ndsim_net *net;
     struct ndsim_frame *next;
@@ -37,6 +37,7 @@ void ndsim_net_fini(struct ndsim_net *net)
         ndsim_node_fini(&net->nodes[i].node);
     }
     for (uint32_t i = 0; i < net->switch_count; i++) {
+        ndsim_switch_fini(&net->switches[i]->sw);
         free(net->switches[i]);
     }
     for (uint32_t i = 0; i < net->link_count; i++) {
@@ -63,6 +64,31 @@ struct ndsim_end ndsim_end_switch(uint32_t sw, uint32_t port)
 
 static void on_arrival(void *opaque, uint64_t link, uint64_t now_ns);
 
+static struct ndsim_frame *add_frame(struct ndsim_net *net, const uint8_t *data, uint32_t bytes)
+{
+    struct ndsim_frame *frame = checked(malloc(sizeof(*frame) + bytes));
+
+    frame->net = net;
+    frame->bytes = bytes;
+    memcpy(frame->data, data, bytes);
+    frame->next = net->under_way;
+    frame->link = &net->under_way;
+    if (frame->next != NULL) {
+        frame->next->link = &frame->next;
+    }
+    net->under_way = frame;
+    return frame;
+}
+
+static void remove_frame(struct ndsim_frame *frame)
+{
+    *frame->link = frame->next;
+    if (frame->next != NULL) {
+        frame->next->link = frame->link;
+    }
+    free(frame);
+}
+
 /* Puts a frame on a link. */
 static void carry(struct ndsim_net *net, uint32_t link, const uint8_t *data, uint32_t bytes, uint64_t at_ns)
 {
@@ -70,20 +96,11 @@ static void carry(struct ndsim_net *net, uint32_t link, const uint8_t *data, uin
     unsigned count = ndsim_link_send(&net->links[link]->link, bytes, at_ns, deliveries);
 
     for (unsigned i = 0; i < count; i++) {
-        struct ndsim_frame *frame = checked(malloc(sizeof(*frame) + bytes));
+        struct ndsim_frame *frame = add_frame(net, data, bytes);
 
-        frame->net = net;
-        frame->bytes = bytes;
-        memcpy(frame->data, data, bytes);
         for (uint32_t n = 0; n < deliveries[i].flips; n++) {
             frame->data[deliveries[i].bits[n] / 8] ^= (uint8_t)(1u << deliveries[i].bits[n] % 8);
         }
-        frame->next = net->under_way;
-        frame->link = &net->under_way;
-        if (frame->next != NULL) {
-            frame->next->link = &frame->next;
-        }
-        net->under_way = frame;
         if (!ndsim_loop_at(&net->loop, deliveries[i].at_ns, on_arrival, frame, link)) {
             abort();
         }
@@ -105,6 +122,55 @@ static void arrive_at_node(struct ndsim_net *net, uint32_t index, const struct n
     ndsim_node_receive(node, frame->data, frame->bytes, now_ns);
 }
 
+static void on_port(void *opaque, uint64_t switch_and_port, uint64_t now_ns);
+
+static void watch_port(struct ndsim_net *net, uint32_t index, uint32_t port)
+{
+    struct ndsim_net_switch *at = net->switches[index];
+    uint64_t due_ns = ndsim_queues_due_ns(&at->sw.queues[port]);
+
+    /* An earlier event leaves the later one behind, which then finds nothing to do. */
+    if (due_ns < at->due_ns[port]) {
+        at->due_ns[port] = due_ns;
+        if (!ndsim_loop_at(&net->loop, due_ns, on_port, net, (uint64_t)index << 32 | port)) {
+            abort();
+        }
+    }
+}
+
+/* A switch with priorities: the port's line is free, or a frame has come through to it. */
+static void on_port(void *opaque, uint64_t switch_and_port, uint64_t now_ns)
+{
+    struct ndsim_net *net = opaque;
+    uint32_t index = (uint32_t)(switch_and_port >> 32), port = (uint32_t)switch_and_port;
+    struct ndsim_net_switch *at = net->switches[index];
+    uint64_t name, leaves_ns;
+
+    if (now_ns != at->due_ns[port]) {
+        return;
+    }
+    at->due_ns[port] = NDSIM_NEVER;
+    if (ndsim_queues_take(&at->sw.queues[port], now_ns, &name, &leaves_ns)) {
+        struct ndsim_frame *frame = (struct ndsim_frame *)(uintptr_t)name;
+
+        carry(net, at->out[port], frame->data, frame->bytes, leaves_ns);
+        remove_frame(frame);
+    }
+    watch_port(net, index, port);
+}
+
+/* Keeps a copy until the port sends it. */
+static void wait_at_port(struct ndsim_net *net, uint32_t index, const struct ndsim_forward *forward,
+                         const struct ndsim_frame *frame)
+{
+    struct ndsim_frame *copy = add_frame(net, frame->data, frame->bytes);
+
+    if (!ndsim_switch_put(&net->switches[index]->sw, forward, (uintptr_t)copy, copy->bytes)) {
+        abort();
+    }
+    watch_port(net, index, forward->port);
+}
+
 static void arrive_at_switch(struct ndsim_net *net, const struct ndsim_end *end, const struct ndsim_frame *frame,
                              uint64_t now_ns)
 {
@@ -113,7 +179,12 @@ static void arrive_at_switch(struct ndsim_net *net, const struct ndsim_end *end,
     unsigned count = ndsim_switch_forward(&at->sw, end->port, frame->data, frame->bytes, now_ns, forwards);
 
     for (unsigned i = 0; i < count; i++) {
-        if ((at->joined >> forwards[i].port & 1) != 0) {
+        if ((at->joined >> forwards[i].port & 1) == 0) {
+            continue;
+        }
+        if (at->sw.config.priorities) {
+            wait_at_port(net, end->index, &forwards[i], frame);
+        } else {
             carry(net, at->out[forwards[i].port], frame->data, frame->bytes, forwards[i].at_ns);
         }
     }
@@ -132,11 +203,7 @@ static void on_arrival(void *opaque, uint64_t link, uint64_t now_ns)
     } else {
         arrive_at_node(net, from->to.index, frame, now_ns);
     }
-    *frame->link = frame->next;
-    if (frame->next != NULL) {
-        frame->next->link = frame->link;
-    }
-    free(frame);
+    remove_frame(frame);
 }
 
 static void node_transmit(void *opaque, struct ndsim_node *node, const uint8_t *frame, uint32_t bytes, uint64_t at_ns)
@@ -193,6 +260,9 @@ uint32_t ndsim_net_add_switch(struct ndsim_net *net, const struct ndsim_switch_c
     if (!ndsim_switch_init(&added->sw, config, part_seed(net, 2, index))) {
         free(added);
         return NONE;
+    }
+    for (uint32_t i = 0; i < NDSIM_SWITCH_PORTS_MAX; i++) {
+        added->due_ns[i] = NDSIM_NEVER;
     }
     net->switches[index] = added;
     net->switch_count++;

@@ -34,8 +34,9 @@ struct ndsim_net_node {
 
 struct ndsim_net_switch {
     struct ndsim_switch sw;
-    uint32_t out[NDSIM_SWITCH_PORTS_MAX]; /* links */
-    uint32_t joined;                      /* mask of ports */
+    uint32_t out[NDSIM_SWITCH_PORTS_MAX];    /* links */
+    uint32_t joined;                         /* mask of ports */
+    uint64_t due_ns[NDSIM_SWITCH_PORTS_MAX]; /* with priorities: when the port is looked at next; NDSIM_NEVER: not */
 };
 
 struct ndsim_net {
@@ -49,7 +50,7 @@ struct ndsim_net {
     uint32_t node_count;
     uint32_t switch_count;
     uint32_t link_count;
-    struct ndsim_frame *under_way; /* frames on links */
+    struct ndsim_frame *under_way; /* frames on links and in queues of priorities */
     /* A frame leaves a node, and reaches one. May be NULL. */
     void *opaque;
     void (*left)(void *opaque, uint32_t node, const uint8_t *frame, uint32_t bytes, uint64_t now_ns);

@@ -5,6 +5,8 @@
 #define ETHERNET_BYTES 14u
 #define ETHERTYPE_IPV4 0x0800u
 #define ETHERTYPE_IPV6 0x86ddu
+#define ETHERTYPE_VLAN 0x8100u
+#define VLAN_BYTES     4u
 #define PROTOCOL_UDP   17u
 
 bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config *config, uint64_t seed)
@@ -20,8 +22,16 @@ bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config
     sw->flood = sw->up;
     for (uint32_t i = 0; i < config->ports; i++) {
         sw->lines[i].bits_per_s = config->bits_per_s;
+        ndsim_queues_init(&sw->queues[i], config->bits_per_s);
     }
     return true;
+}
+
+void ndsim_switch_fini(struct ndsim_switch *sw)
+{
+    for (uint32_t i = 0; i < sw->config.ports; i++) {
+        ndsim_queues_fini(&sw->queues[i]);
+    }
 }
 
 /* The place of an address, or the empty one where it would be. */
@@ -61,7 +71,8 @@ void ndsim_switch_port(struct ndsim_switch *sw, uint32_t port, bool up)
 
 uint64_t ndsim_switch_queued(const struct ndsim_switch *sw, uint32_t port, uint64_t now_ns)
 {
-    return ndsim_line_backlog(&sw->lines[port], now_ns);
+    return sw->config.priorities ? ndsim_queues_backlog(&sw->queues[port], now_ns)
+                                 : ndsim_line_backlog(&sw->lines[port], now_ns);
 }
 
 uint64_t ndsim_switch_buffered(const struct ndsim_switch *sw, uint64_t now_ns)
@@ -74,21 +85,63 @@ uint64_t ndsim_switch_buffered(const struct ndsim_switch *sw, uint64_t now_ns)
     return bytes;
 }
 
+/* What follows Ethernet's header and, if there is one, the tag of a VLAN. */
+struct inside {
+    const uint8_t *data;
+    uint32_t bytes;
+    unsigned ethertype;
+    unsigned pcp;
+    bool tagged;
+};
+
+static struct inside look_inside(const uint8_t *frame, uint32_t bytes)
+{
+    struct inside inside = {.data = frame + ETHERNET_BYTES,
+                            .bytes = bytes - ETHERNET_BYTES,
+                            .ethertype = (unsigned)frame[12] << 8 | frame[13]};
+
+    if (inside.ethertype == ETHERTYPE_VLAN && inside.bytes >= VLAN_BYTES) {
+        inside.tagged = true;
+        inside.pcp = inside.data[0] >> 5;
+        inside.ethertype = (unsigned)inside.data[2] << 8 | inside.data[3];
+        inside.data += VLAN_BYTES;
+        inside.bytes -= VLAN_BYTES;
+    }
+    return inside;
+}
+
+unsigned ndsim_switch_priority(const uint8_t *frame, uint32_t bytes)
+{
+    struct inside inside;
+
+    if (bytes < ETHERNET_BYTES) {
+        return 0;
+    }
+    inside = look_inside(frame, bytes);
+    if (inside.tagged || inside.bytes < 2) {
+        return inside.pcp;
+    }
+    if (inside.ethertype == ETHERTYPE_IPV4) {
+        return inside.data[1] >> 5;
+    }
+    return inside.ethertype == ETHERTYPE_IPV6 ? (inside.data[0] & 0xfu) >> 1 : 0;
+}
+
 /* Addresses and UDP ports of a flow: the source port is what a sender varies to use another way. */
 static uint64_t flow_hash(const struct ndsim_switch *sw, const uint8_t *frame, uint32_t bytes)
 {
+    const struct inside inside = look_inside(frame, bytes);
     uint64_t hash = ndsim_hash(sw->hash_seed, frame, 12);
-    unsigned ethertype = (unsigned)frame[12] << 8 | frame[13];
-    const uint8_t *ip = frame + ETHERNET_BYTES;
-    uint32_t left = bytes - ETHERNET_BYTES;
+    const uint8_t *ip = inside.data;
+    uint32_t left = inside.bytes;
     uint32_t header = 40;
     unsigned protocol;
 
-    if (ethertype == ETHERTYPE_IPV4 && left >= 20) {
+    if (inside.ethertype == ETHERTYPE_IPV4 && left >= 20) {
         header = (ip[0] & 0xfu) * 4u;
         protocol = ip[9];
         hash = ndsim_hash(hash, ip + 12, 8);
-    } else if (ethertype == ETHERTYPE_IPV6 && left >= header) {
+    } else if (inside.ethertype == ETHERTYPE_IPV6 && left >= header) {
         protocol = ip[6];
         hash = ndsim_hash(hash, ip + 8, 32);
     } else {
@@ -107,7 +160,7 @@ static uint32_t nth_port(uint32_t mask, uint32_t n)
 }
 
 /* True if there was room in the output queue. */
-static bool enqueue(struct ndsim_switch *sw, uint32_t port, uint32_t bytes, uint64_t now_ns,
+static bool enqueue(struct ndsim_switch *sw, uint32_t port, uint32_t bytes, unsigned priority, uint64_t now_ns,
                     struct ndsim_forward *forward)
 {
     const struct ndsim_switch_config *config = &sw->config;
@@ -124,14 +177,22 @@ static bool enqueue(struct ndsim_switch *sw, uint32_t port, uint32_t bytes, uint
     }
     sw->counts[NDSIM_SWITCH_FORWARDED]++;
     forward->port = port;
-    forward->at_ns = ndsim_line_send(&sw->lines[port], length, at_ns);
+    forward->priority = priority;
+    forward->at_ns = config->priorities ? at_ns : ndsim_line_send(&sw->lines[port], length, at_ns);
     return true;
+}
+
+bool ndsim_switch_put(struct ndsim_switch *sw, const struct ndsim_forward *forward, uint64_t frame, uint32_t bytes)
+{
+    return ndsim_queues_put(&sw->queues[forward->port], forward->priority, frame, bytes + sw->config.frame_overhead,
+                            forward->at_ns);
 }
 
 unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint8_t *frame, uint32_t bytes,
                               uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX])
 {
     const struct ndsim_switch_entry *entry;
+    const unsigned priority = ndsim_switch_priority(frame, bytes);
     uint32_t ports;
     unsigned count = 0;
 
@@ -160,7 +221,7 @@ unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint
         sw->counts[NDSIM_SWITCH_NO_WAY]++;
     }
     for (; ports != 0; ports &= ports - 1) {
-        count += enqueue(sw, (uint32_t)__builtin_ctz(ports), bytes, now_ns, &forwards[count]);
+        count += enqueue(sw, (uint32_t)__builtin_ctz(ports), bytes, priority, now_ns, &forwards[count]);
     }
     return count;
 }

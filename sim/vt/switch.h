@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The model of a switch: a table of MAC addresses, output queues in one shared buffer, and several ways of equal cost.
- */
+/* The model of a switch: a table of MAC addresses, output queues in one shared buffer, ways of equal cost, priorities. */
 #ifndef NDSIM_VT_SWITCH_H
 #define NDSIM_VT_SWITCH_H
 
 #include "vt/line.h"
+#include "vt/queue.h"
 #include "vt/random.h"
 
 #define NDSIM_SWITCH_PORTS_MAX 32u
@@ -24,6 +24,7 @@ struct ndsim_switch_config {
     uint64_t buffer_bytes;   /* all output queues together; 0: no limit */
     uint64_t queue_bytes;    /* one output queue; 0: no limit */
     uint32_t frame_overhead; /* bytes that each frame takes on the line besides its own */
+    bool priorities;         /* eight queues for each port, the most urgent first; else one */
 };
 
 enum ndsim_switch_count {
@@ -49,18 +50,22 @@ struct ndsim_switch {
     uint32_t up;    /* mask of ports that are used */
     uint32_t flood; /* mask of ports that broadcasts and unknown addresses go to; must have no loop */
     uint32_t entry_count;
-    struct ndsim_line lines[NDSIM_SWITCH_PORTS_MAX];
+    struct ndsim_line lines[NDSIM_SWITCH_PORTS_MAX];    /* without priorities */
+    struct ndsim_queues queues[NDSIM_SWITCH_PORTS_MAX]; /* with them */
     struct ndsim_switch_entry entries[NDSIM_SWITCH_MACS_MAX];
     uint64_t counts[NDSIM_SWITCH_COUNTS];
 };
 
 struct ndsim_forward {
     uint32_t port;
-    uint64_t at_ns; /* the last bit leaves the port */
+    uint32_t priority; /* 0 to 7, see ndsim_switch_priority */
+    uint64_t at_ns;    /* the last bit leaves the port; with priorities: it may be sent from here on */
 };
 
 /* False if the configuration is impossible. All ports are up and flooded to. */
 bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config *config, uint64_t seed);
+/* Frees the queues of priorities; without them there is nothing to do. */
+void ndsim_switch_fini(struct ndsim_switch *sw);
 
 /* Frames to `mac` leave through one of `ports`. Replaces what was known. False if the table is full. */
 bool ndsim_switch_route(struct ndsim_switch *sw, const uint8_t mac[6], uint32_t ports);
@@ -68,9 +73,21 @@ bool ndsim_switch_route(struct ndsim_switch *sw, const uint8_t mac[6], uint32_t 
 /* A port that is down is not chosen: what the switch has noticed. What it has not is the link's business. */
 void ndsim_switch_port(struct ndsim_switch *sw, uint32_t port, bool up);
 
-/* A frame has arrived at `port`. Returns how many copies leave, where and when. */
+/*
+ * A frame has arrived at `port`. Returns how many copies leave, where and when. With priorities that is not known yet:
+ * the caller puts each copy into its port's queue at once, and takes it out when ndsim_queues_due_ns says so.
+ */
 unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint8_t *frame, uint32_t bytes,
                               uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX]);
+
+/* Puts a copy, by the caller's name for it, into the queue that `forward` tells. False if memory is short. */
+bool ndsim_switch_put(struct ndsim_switch *sw, const struct ndsim_forward *forward, uint64_t frame, uint32_t bytes);
+
+/*
+ * The priority of a frame: the PCP of its 802.1Q tag, or else the upper three bits of its DSCP (the class selector), or
+ * else 0. 7 is the most urgent.
+ */
+unsigned ndsim_switch_priority(const uint8_t *frame, uint32_t bytes);
 
 /* Bytes in one output queue, and in all. */
 uint64_t ndsim_switch_queued(const struct ndsim_switch *sw, uint32_t port, uint64_t now_ns);

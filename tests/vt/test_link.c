@@ -162,6 +162,30 @@ static void a_dead_link_loses_what_is_offered_and_what_is_under_way(void **state
     assert_false(ndsim_link_is_up(&link, UINT64_MAX - 1));
 }
 
+static void a_flapping_link_is_down_at_the_start_of_each_period(void **state)
+{
+    struct ndsim_link link;
+
+    (void)state;
+    start(&link, (struct ndsim_link_config){.propagation_ns = 100});
+    ndsim_link_flap(&link, 1000, 500, 200);
+    assert_int_equal(ndsim_link_send(&link, 64, 800, got), 1);
+    assert_int_equal(ndsim_link_send(&link, 64, 950, got), 0); /* would arrive at 1050 */
+    for (uint64_t period = 1000; period < 3000; period += 500) {
+        assert_false(ndsim_link_is_up(&link, period));
+        assert_false(ndsim_link_is_up(&link, period + 199));
+        assert_true(ndsim_link_is_up(&link, period + 200));
+        assert_true(ndsim_link_is_up(&link, period + 499));
+        assert_int_equal(ndsim_link_send(&link, 64, period + 150, got), 0);
+        assert_int_equal(ndsim_link_send(&link, 64, period + 250, got), 1);
+    }
+    ndsim_link_down(&link, 3300, 3400); /* both count */
+    assert_false(ndsim_link_is_up(&link, 3300));
+    ndsim_link_flap(&link, 0, 0, 100);
+    assert_true(ndsim_link_is_up(&link, 3000));
+    assert_false(ndsim_link_is_up(&link, 3300));
+}
+
 static void one_seed_repeats_all_decisions(void **state)
 {
     const struct ndsim_when often = {.parts_per_million = 300000};
@@ -194,6 +218,7 @@ int main(void)
         cmocka_unit_test(faults_by_count_hit_exactly_those_frames),
         cmocka_unit_test(faults_by_chance_come_as_often_as_they_should),
         cmocka_unit_test(a_dead_link_loses_what_is_offered_and_what_is_under_way),
+        cmocka_unit_test(a_flapping_link_is_down_at_the_start_of_each_period),
         cmocka_unit_test(one_seed_repeats_all_decisions),
     };
 

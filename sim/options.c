@@ -67,36 +67,6 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-bool ndsim_size_parse(const char *text, uint64_t *bytes)
-{
-    static const char suffixes[] = "KMGT";
-    const char *suffix;
-    uint64_t value = 0;
-    unsigned shift = 0;
-
-    if (*text < '0' || *text > '9') {
-        return false;
-    }
-    for (; *text >= '0' && *text <= '9'; text++) {
-        if (value > (UINT64_MAX - 9) / 10) {
-            return false;
-        }
-        value = value * 10 + (unsigned)(*text - '0');
-    }
-    if (*text != 0) {
-        suffix = strchr(suffixes, *text);
-        if (suffix == NULL || text[1] != 0) {
-            return false;
-        }
-        shift = 10 * (unsigned)(suffix - suffixes + 1);
-    }
-    if (value > UINT64_MAX >> shift) {
-        return false;
-    }
-    *bytes = value << shift;
-    return true;
-}
-
 static bool parse_key(const char *text, uint64_t *key)
 {
     size_t digits;

@@ -4,6 +4,7 @@
 #define NDSIM_OPTIONS_H
 
 #include "netdam_soft.h"
+#include "units.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,8 +38,5 @@ enum ndsim_options_result {
 };
 
 enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options);
-
-/* "4096", "4K", "64M", "1G", "1T": a decimal number and at most one suffix, in powers of 1024. */
-bool ndsim_size_parse(const char *text, uint64_t *bytes);
 
 #endif

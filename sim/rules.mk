@@ -4,11 +4,11 @@
 
 PLATFORM_INCLUDES := -Isim/platform
 SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim $(PLATFORM_INCLUDES)
-PLATFORM_SOURCES := sim/platform/memif.c sim/platform/memif_control.c sim/platform/memif_kick.c \
-                    sim/platform/memif_memory.c sim/platform/memif_rings.c
-SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c $(PLATFORM_SOURCES)
+SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/options.c sim/demo_vectors.c $(SIM_VT_SOURCES)
+SIM_TOPOLOGY_SOURCES := $(wildcard sim/topology*.c)
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/options.c sim/units.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
+               $(SIM_TOPOLOGY_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
 INCLUDES_ALL += -Isim $(PLATFORM_INCLUDES)
@@ -37,7 +37,11 @@ $(O)/sim/libndsoft.a: $(SIM_LIB_SOURCES:%.c=$(O)/%.o) $(NDCRYPTO)
 $(O)/sim/libndvt.a: $(SIM_VT_SOURCES:%.c=$(O)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/options.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
+# What reads topology files; whoever links with it needs libndvt.a, libndfw.a and -lconfig (libconfig-dev) behind it.
+$(O)/sim/libndtopology.a: $(SIM_TOPOLOGY_SOURCES:%.c=$(O)/%.o) $(O)/sim/units.o $(O)/sim/address.o
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/options.o $(O)/sim/units.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
 $(O)/sim/demo-vectors: $(O)/sim/demo_vectors.o

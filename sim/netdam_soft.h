@@ -24,6 +24,28 @@ struct netdam_soft_network {
 
 #define NETDAM_SOFT_NETWORKS 3
 
+/*
+ * X(field, text): how much the firmware keeps, each a field of struct netdam_fw_config; 0 is the firmware's default.
+ */
+#define NETDAM_SOFT_LIMIT_LIST(X)                                                                                      \
+    X(regions, "regions")                                                                                              \
+    X(peers, "nodes that requests go to")                                                                              \
+    X(neighbours, "link-layer addresses")                                                                              \
+    X(operations, "own requests under way at once")                                                                    \
+    X(lanes, "lanes of requesters remembered")                                                                         \
+    X(lane_windows, "of these, lanes with something unfinished")                                                       \
+    X(replies, "what transactions fetched, kept for repetitions")                                                      \
+    X(chains, "own chains under way at once")                                                                          \
+    X(collectives, "own collectives under way at once")                                                                \
+    X(tenants, "tenants")                                                                                              \
+    X(tenant_senders, "senders of tenants' frames remembered against replays")
+
+struct netdam_soft_limits {
+#define NETDAM_SOFT_LIMIT_FIELD(field, text) uint32_t field;
+    NETDAM_SOFT_LIMIT_LIST(NETDAM_SOFT_LIMIT_FIELD)
+#undef NETDAM_SOFT_LIMIT_FIELD
+};
+
 struct netdam_soft_config {
     const char *listen;    /* "ADDR:PORT", IPv4; port 0: any free one; not 0.0.0.0, for a node has one name */
     uint64_t memory_bytes; /* on-board memory; a multiple of 4096 */
@@ -52,11 +74,13 @@ struct netdam_soft_config {
     /* Where chains are passed on to, besides this machine (127.0.0.0/8) or the /24 of the own address. */
     struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];
     unsigned forward_count;
+    struct netdam_soft_limits limits;
 };
 
 /*
  * Opens the socket, starts the firmware and a thread that runs it. All signals are blocked in that thread.
- * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu or queue_pairs impossible), -EADDRINUSE,
+ * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu, queue_pairs or a limit impossible; the log is told which
+ * field it was if the firmware refuses it), -EADDRINUSE,
  * -EADDRNOTAVAIL, -ENOMEM, or what socket(2), bind(2), memfd_create(2) or pthread_create(3) say, negated.
  */
 int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft **soft);
@@ -76,6 +100,9 @@ uint64_t netdam_soft_memory_bytes(const struct netdam_soft *soft);
 
 /* The memfd of it, to be mapped by other processes too; its size is sealed. Owned by the soft device. */
 int netdam_soft_memory_fd(const struct netdam_soft *soft);
+
+/* What the firmware keeps of peers, requests and all else, fixed by the limits; on-board memory is not counted. */
+uint64_t netdam_soft_state_bytes(const struct netdam_soft *soft);
 
 /*
  * BAR0 of the soft device (netdam/regs.h): offset, width and effect as on the card, from any thread. A doorbell does

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,45 +18,70 @@
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
+#define PERMISSIONS_DEFAULT                                                                                            \
+    (NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU)
+
 /* The default port is its argument. */
 static const char help[] =
-    "usage: netdam-node [OPTION]...\n"
-    "Runs a NetDAM node on a UDP socket: memory with an ALU that peers reach by the key of its one region.\n"
+    "usage: netdam-node [OPTION]... [--node NAME [OPTION]...]...\n"
+    "Runs NetDAM nodes: memory with an ALU, behind a UDP port, that peers reach by the keys of its regions.\n"
     "\n"
+    "Which nodes:\n"
+    "      --nodes N            N nodes, node0 and so on, that differ by their port\n"
+    "      --step port|address  or by their address: what is counted upward from --listen (port)\n"
+    "      --node NAME          options behind it are this node's; those before the first --node hold for all\n"
+    "\n"
+    "A node; %%n in a path is the number of the node, from 0:\n"
     "  -l, --listen ADDR:PORT   IPv4 address and UDP port; port 0 takes a free one (127.0.0.1:%u)\n"
-    "  -m, --memory SIZE        size of memory and region, a multiple of 4K (64M)\n"
-    "  -k, --key HEX            64-bit key of the region, not 0 (random)\n"
-    "  -T, --tenant ID:HEX:MODE the region is a tenant's: number, 32 digits of key, authenticate or encrypt\n"
-    "  -p, --permissions LIST   what peers may do: r read, w write, a ALU and atomics (rwa)\n"
+    "  -m, --memory SIZE        size of memory, a multiple of 4K (64M)\n"
+    "  -k, --key KEY            64-bit key of the whole memory, decimal or 0x and hexadecimal, not 0 (random)\n"
+    "  -p, --permissions LIST   what peers may do there: r read, w write, a ALU and atomics (rwa)\n"
+    "  -r, --region LIST        instead, a region: at=OFFSET,bytes=SIZE,key=KEY,permissions=LIST and load=FILE,\n"
+    "                           pattern=HEX or pattern=count, each may be left out; may be repeated\n"
     "  -f, --load FILE          copy FILE to the start of memory first\n"
+    "  -T, --tenant ID:HEX:MODE the regions are a tenant's: number, 32 digits of key, authenticate or encrypt\n"
     "  -M, --mtu N              largest IP packet sent, 1500 to 9000 (1500)\n"
     "  -F, --forward NET/BITS   pass chains on to that network too; up to three times\n"
     "  -w, --wire PATH:PEER     not on the kernel's network but on an Ethernet wire of unix datagrams: bind PATH,\n"
     "                           send to PEER; ADDR is the address on that wire, a /24\n"
+    "  -L, --limit NAME=N       how much is kept of others; --limit help lists the names\n"
     "  -n, --no-payload-crc     do not add a CRC to payloads\n"
     "  -N, --no-merge           do not put what belongs together into one packet\n"
+    "\n"
+    "What is printed:\n"
+    "      --status FILE        write FILE when all nodes are ready: JSON; removed at the end\n"
     "  -t, --trace              print each datagram by name\n"
     "  -c, --counters           print all counters at the end\n"
-    "  -j, --json               ready line and counters as JSON\n"
+    "  -j, --json               ready lines and counters as JSON\n"
     "  -v, --verbose            print the firmware's messages about peers, too\n"
     "  -V, --version            print versions\n"
     "  -h, --help               print this\n"
     "\n"
-    "When the node is ready it prints one line:\n"
+    "When a node is ready it prints one line, and when all are that have a name, another one:\n"
     "  netdam-node ready address=A port=P bytes=N key=0xH mtu=N\n"
-    "It ends with status 0 on SIGINT, SIGTERM or SIGHUP; with 1 when it fails, with 2 when an argument is wrong.\n"
-    "Sizes take the suffixes K, M, G and T.\n";
+    "  netdam-node all-ready nodes=N memory=BYTES state=BYTES\n"
+    "SIGUSR1 prints the counters as JSON. It ends with status 0 on SIGINT, SIGTERM or SIGHUP; with 1 when it fails, "
+    "with\n"
+    "2 when an argument is wrong. Sizes take the suffixes K, M, G and T.\n";
+
+enum { OPTION_NODES = 256, OPTION_STEP, OPTION_NODE, OPTION_STATUS };
 
 static const struct option long_options[] = {
+    {"nodes", required_argument, NULL, OPTION_NODES},
+    {"step", required_argument, NULL, OPTION_STEP},
+    {"node", required_argument, NULL, OPTION_NODE},
+    {"status", required_argument, NULL, OPTION_STATUS},
     {"listen", required_argument, NULL, 'l'},
     {"memory", required_argument, NULL, 'm'},
     {"key", required_argument, NULL, 'k'},
     {"tenant", required_argument, NULL, 'T'},
     {"permissions", required_argument, NULL, 'p'},
+    {"region", required_argument, NULL, 'r'},
     {"load", required_argument, NULL, 'f'},
     {"mtu", required_argument, NULL, 'M'},
     {"forward", required_argument, NULL, 'F'},
     {"wire", required_argument, NULL, 'w'},
+    {"limit", required_argument, NULL, 'L'},
     {"no-payload-crc", no_argument, NULL, 'n'},
     {"no-merge", no_argument, NULL, 'N'},
     {"trace", no_argument, NULL, 't'},
@@ -67,102 +93,26 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static bool parse_key(const char *text, uint64_t *key)
-{
-    size_t digits;
+struct ndsim_text {
+    struct ndsim_text *next;
+    char text[];
+};
 
-    if (strncmp(text, "0x", 2) == 0 || strncmp(text, "0X", 2) == 0) {
-        text += 2;
-    }
-    digits = strspn(text, "0123456789abcdefABCDEF");
-    if (digits == 0 || digits > 16 || text[digits] != 0) {
-        return false;
-    }
-    *key = strtoull(text, NULL, 16);
-    return *key != 0;
-}
+/* A node as its options are read; key and permissions are those of the whole memory. */
+struct draft {
+    struct ndsim_node_options node;
+    uint64_t key;
+    uint32_t permissions;
+    bool whole; /* --key or --permissions was given */
+};
 
-/* ID:KEY:MODE. */
-static bool parse_tenant(const char *text, struct ndsim_options *options)
-{
-    const char *key = strchr(text, ':');
-    char half[17] = "", digits[] = "0123456789abcdefABCDEF";
-    unsigned long long id;
-    char *end;
-
-    if (key == NULL || *text < '0' || *text > '9' || strspn(key + 1, digits) != 32 || key[33] != ':') {
-        return false;
-    }
-    id = strtoull(text, &end, 10);
-    memcpy(half, key + 1, 16);
-    options->tenant_key[0] = strtoull(half, NULL, 16);
-    memcpy(half, key + 17, 16);
-    options->tenant_key[1] = strtoull(half, NULL, 16);
-    options->tenant = (uint32_t)id;
-    options->tenant_mode = strcmp(key + 34, "encrypt") == 0        ? NETDAM_TENANT_MODE_ENCRYPT
-                           : strcmp(key + 34, "authenticate") == 0 ? NETDAM_TENANT_MODE_AUTHENTICATE
-                                                                   : NETDAM_TENANT_MODE_NONE;
-    return end == key && id != 0 && id <= UINT32_MAX && options->tenant_mode != NETDAM_TENANT_MODE_NONE;
-}
-
-static bool parse_permissions(const char *text, uint32_t *permissions)
-{
-    *permissions = 0;
-    for (; *text != 0; text++) {
-        uint32_t bit = *text == 'r'   ? NETDAM_PERMISSION_REMOTE_READ
-                       : *text == 'w' ? NETDAM_PERMISSION_REMOTE_WRITE
-                       : *text == 'a' ? NETDAM_PERMISSION_REMOTE_ALU
-                                      : 0;
-
-        if (bit == 0) {
-            return false;
-        }
-        *permissions |= bit;
-    }
-    return *permissions != 0;
-}
-
-static bool parse_mtu(const char *text, uint32_t *mtu)
-{
-    uint64_t value;
-
-    if (!ndsim_size_parse(text, &value) || value < NETDAM_MTU_MIN || value > NETDAM_MTU_MAX) {
-        return false;
-    }
-    *mtu = (uint32_t)value;
-    return true;
-}
-
-static bool parse_network(const char *text, struct ndsim_options *options)
-{
-    struct netdam_soft_network *network = &options->forward[options->forward_count];
-    const char *slash = strchr(text, '/');
-    char host[INET_ADDRSTRLEN];
-    uint64_t prefix;
-
-    if (options->forward_count == NETDAM_SOFT_NETWORKS || slash == NULL || (size_t)(slash - text) >= sizeof(host) ||
-        !ndsim_size_parse(slash + 1, &prefix) || prefix > 32) {
-        return false;
-    }
-    memcpy(host, text, (size_t)(slash - text));
-    host[slash - text] = 0;
-    network->prefix = (uint8_t)prefix;
-    options->forward_count++;
-    return inet_pton(AF_INET, host, network->address) == 1;
-}
-
-static bool parse_wire(char *text, struct ndsim_options *options)
-{
-    char *colon = strchr(text, ':');
-
-    if (colon == NULL || colon == text || colon[1] == 0) {
-        return false;
-    }
-    *colon = 0;
-    options->wire_path = text;
-    options->wire_peer_path = colon + 1;
-    return true;
-}
+struct parser {
+    struct ndsim_options *options;
+    struct draft common;
+    struct draft *drafts;
+    uint64_t count; /* --nodes; 0: not given */
+    bool step_address;
+};
 
 static bool wrong(const char *option, const char *value, const char *expected)
 {
@@ -170,53 +120,172 @@ static bool wrong(const char *option, const char *value, const char *expected)
     return false;
 }
 
-static bool parse_value(int option, char *value, struct ndsim_options *options)
+static bool no_memory(void)
 {
+    fputs("netdam-node: out of memory\n", stderr);
+    return false;
+}
+
+/* A text that lives as long as the options; NULL if there is no memory. */
+static char *keep(struct ndsim_options *options, const char *format, ...)
+{
+    struct ndsim_text *text;
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    text = malloc(sizeof(*text) + (size_t)length + 1);
+    if (text == NULL) {
+        return NULL;
+    }
+    va_start(arguments, format);
+    vsnprintf(text->text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    text->next = options->texts;
+    options->texts = text;
+    return text->text;
+}
+
+static bool parse_wire(struct ndsim_options *options, const char *value, struct ndsim_node_options *node)
+{
+    const char *colon = strchr(value, ':');
+
+    if (colon == NULL || colon == value || colon[1] == 0) {
+        return false;
+    }
+    node->wire_path = keep(options, "%.*s", (int)(colon - value), value);
+    node->wire_peer_path = colon + 1;
+    return node->wire_path != NULL;
+}
+
+static bool parse_limit(const char *value, struct netdam_soft_limits *limits)
+{
+    const char *equals = strchr(value, '=');
+    uint64_t number;
+
+    if (equals == NULL || !ndsim_size_parse(equals + 1, &number) || number == 0 || number > UINT32_MAX) {
+        return false;
+    }
+#define LIMIT(field, text)                                                                                             \
+    if (strlen(#field) == (size_t)(equals - value) && memcmp(value, #field, sizeof(#field) - 1) == 0) {                \
+        limits->field = (uint32_t)number;                                                                              \
+        return true;                                                                                                   \
+    }
+    NETDAM_SOFT_LIMIT_LIST(LIMIT)
+#undef LIMIT
+    return false;
+}
+
+static void print_limits(void)
+{
+#define LIMIT(field, text) printf("%-16s %s\n", #field, text);
+    NETDAM_SOFT_LIMIT_LIST(LIMIT)
+#undef LIMIT
+}
+
+/* One NAME=VALUE of --region; a region without at= begins where the last one ended. */
+static bool parse_region_value(const char *name, const char *value, struct ndsim_region *region)
+{
+    if (strcmp(name, "at") == 0) {
+        return ndsim_size_parse(value, &region->offset) && region->offset % 8 == 0;
+    }
+    if (strcmp(name, "bytes") == 0) {
+        return ndsim_size_parse(value, &region->bytes) && region->bytes != 0;
+    }
+    if (strcmp(name, "key") == 0) {
+        return ndsim_key_parse(value, &region->key);
+    }
+    if (strcmp(name, "permissions") == 0) {
+        return ndsim_permissions_parse(value, &region->permissions);
+    }
+    if (strcmp(name, "load") == 0) {
+        region->load = value;
+        return *value != 0;
+    }
+    if (strcmp(name, "pattern") == 0) {
+        region->count = strcmp(value, "count") == 0;
+        return region->count || ndsim_bytes_parse(value, region->pattern, NDSIM_PATTERN_BYTES, &region->pattern_bytes);
+    }
+    return false;
+}
+
+static bool parse_region(struct ndsim_options *options, const char *text, struct ndsim_node_options *node)
+{
+    struct ndsim_region *region = &node->regions[node->region_count];
+    char *rest = keep(options, "%s", text);
+    char *name;
+
+    if (rest == NULL) {
+        return no_memory();
+    }
+    if (node->region_count == NDSIM_REGIONS_MAX) {
+        return wrong("region", text, "at most " TEXT(NDSIM_REGIONS_MAX) " of them");
+    }
+    *region = (struct ndsim_region){.offset = UINT64_MAX, .permissions = PERMISSIONS_DEFAULT};
+    while ((name = strsep(&rest, ",")) != NULL) {
+        char *value = strchr(name, '=');
+
+        if (value != NULL) {
+            *value++ = 0;
+        }
+        if (value == NULL || !parse_region_value(name, value, region)) {
+            return wrong("region", text,
+                         "NAME=VALUE,... of at (a multiple of 8), bytes, key, permissions (letters out of r, w, a), "
+                         "load, pattern (hexadecimal digits in pairs, or count)");
+        }
+    }
+    node->region_count++;
+    return true;
+}
+
+static bool parse_value(struct ndsim_options *options, int option, const char *value, struct draft *draft)
+{
+    struct ndsim_node_options *node = &draft->node;
     struct sockaddr_in address;
 
     switch (option) {
     case 'l':
-        options->listen = value;
+        node->listen = value;
         return (ndsim_address_parse(value, &address) && address.sin_addr.s_addr != 0) ||
                wrong("listen", value, "ADDR:PORT with one IPv4 address of this machine, such as 127.0.0.1:0");
     case 'm':
-        return (ndsim_size_parse(value, &options->memory_bytes) && options->memory_bytes != 0 &&
-                options->memory_bytes % 4096 == 0) ||
+        return (ndsim_size_parse(value, &node->memory_bytes) && node->memory_bytes != 0 &&
+                node->memory_bytes % 4096 == 0) ||
                wrong("memory", value, "a multiple of 4K, such as 64M");
     case 'k':
-        return parse_key(value, &options->key) || wrong("key", value, "1 to 16 hexadecimal digits, not all 0");
+        draft->whole = true;
+        return ndsim_key_parse(value, &draft->key) ||
+               wrong("key", value, "a number of 64 bits, not 0: decimal, or hexadecimal behind 0x");
     case 'T':
-        return parse_tenant(value, options) ||
+        return ndsim_tenant_parse(value, &node->tenant) ||
                wrong("tenant", value, "ID:KEY:MODE, such as 7:00112233445566778899aabbccddeeff:encrypt");
     case 'p':
-        return parse_permissions(value, &options->permissions) || wrong("permissions", value, "letters out of r, w, a");
+        draft->whole = true;
+        return ndsim_permissions_parse(value, &draft->permissions) ||
+               wrong("permissions", value, "letters out of r, w, a");
+    case 'r':
+        return parse_region(options, value, node);
     case 'f':
-        options->load = value;
+        node->load = value;
         return true;
     case 'M':
-        return parse_mtu(value, &options->mtu) || wrong("mtu", value, TEXT(NETDAM_MTU_MIN) " to " TEXT(NETDAM_MTU_MAX));
+        return ndsim_mtu_parse(value, &node->mtu) ||
+               wrong("mtu", value, TEXT(NETDAM_MTU_MIN) " to " TEXT(NETDAM_MTU_MAX));
     case 'F':
-        return parse_network(value, options) ||
+        return (node->forward_count < NETDAM_SOFT_NETWORKS &&
+                ndsim_network_parse(value, &node->forward[node->forward_count++])) ||
                wrong("forward", value, "an IPv4 network such as 10.1.0.0/16, at most three times");
     case 'w':
-        return parse_wire(value, options) || wrong("wire", value, "PATH:PEER");
+        return parse_wire(options, value, node) || wrong("wire", value, "PATH:PEER");
+    case 'L':
+        return parse_limit(value, &node->limits) || wrong("limit", value, "NAME=N; --limit help tells the names");
     case 'n':
-        options->no_payload_crc = true;
-        return true;
-    case 'N':
-        options->no_merge = true;
-        return true;
-    case 't':
-        options->trace = true;
-        return true;
-    case 'c':
-        options->counters = true;
-        return true;
-    case 'j':
-        options->json = true;
+        node->no_payload_crc = true;
         return true;
     default:
-        options->verbose = true;
+        node->no_merge = true;
         return true;
     }
 }
@@ -229,26 +298,247 @@ static void print_version(void)
            NETDAM_SPEC_VERSION & 0xffffu, netdam_fw_entry()->name, firmware >> 16, firmware & 0xffffu);
 }
 
-enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options)
+/* Another node, with what holds for all. */
+static struct draft *begin_node(struct parser *parser, const char *name)
 {
+    unsigned i;
+    struct draft *drafts;
+
+    if (*name == 0 || strlen(name) >= NDSIM_NAME_BYTES ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != strlen(name)) {
+        wrong("node", name, "a name of at most 31 letters, digits, - _ and .");
+        return NULL;
+    }
+    for (i = 0; i < parser->options->node_count; i++) {
+        if (strcmp(parser->drafts[i].node.name, name) == 0) {
+            wrong("node", name, "another name for each node");
+            return NULL;
+        }
+    }
+    if (parser->options->node_count == NDSIM_NODES_MAX) {
+        wrong("node", name, "at most " TEXT(NDSIM_NODES_MAX) " nodes");
+        return NULL;
+    }
+    drafts = realloc(parser->drafts, (parser->options->node_count + 1) * sizeof(*drafts));
+    if (drafts == NULL) {
+        no_memory();
+        return NULL;
+    }
+    parser->drafts = drafts;
+    drafts += parser->options->node_count++;
+    *drafts = parser->common;
+    snprintf(drafts->node.name, NDSIM_NAME_BYTES, "%s", name);
+    return drafts;
+}
+
+/* Options of the process. NDSIM_OPTIONS_RUN: go on. */
+static enum ndsim_options_result parse_global(struct parser *parser, int option, const char *value, bool *taken)
+{
+    struct ndsim_options *options = parser->options;
+    bool right = true;
+
+    *taken = true;
+    switch (option) {
+    case 'h':
+        printf(help, (unsigned)NETDAM_UDP_PORT);
+        return NDSIM_OPTIONS_DONE;
+    case 'V':
+        print_version();
+        return NDSIM_OPTIONS_DONE;
+    case 'L':
+        *taken = strcmp(value, "help") == 0;
+        if (*taken) {
+            print_limits();
+            return NDSIM_OPTIONS_DONE;
+        }
+        break;
+    case OPTION_NODES:
+        right = (ndsim_size_parse(value, &parser->count) && parser->count != 0 && parser->count <= NDSIM_NODES_MAX) ||
+                wrong("nodes", value, "1 to " TEXT(NDSIM_NODES_MAX));
+        break;
+    case OPTION_STEP:
+        parser->step_address = strcmp(value, "address") == 0;
+        right = parser->step_address || strcmp(value, "port") == 0 || wrong("step", value, "port or address");
+        break;
+    case OPTION_STATUS:
+        options->status = value;
+        break;
+    case 't':
+        options->trace = true;
+        break;
+    case 'c':
+        options->counters = true;
+        break;
+    case 'j':
+        options->json = true;
+        break;
+    case 'v':
+        options->verbose = true;
+        break;
+    default:
+        *taken = false;
+        break;
+    }
+    return right ? NDSIM_OPTIONS_RUN : NDSIM_OPTIONS_WRONG;
+}
+
+/* The names of the nodes of --nodes, and what is counted upward. */
+static bool count_nodes(struct parser *parser)
+{
+    struct sockaddr_in first;
+    uint64_t i;
+
+    (void)ndsim_address_parse(parser->common.node.listen, &first);
+    for (i = 0; i < parser->count; i++) {
+        unsigned port = ntohs(first.sin_port);
+        uint64_t address = ntohl(first.sin_addr.s_addr);
+        char name[NDSIM_NAME_BYTES];
+        struct draft *draft;
+
+        snprintf(name, sizeof(name), "node%llu", (unsigned long long)i);
+        draft = begin_node(parser, name);
+        if (draft == NULL) {
+            return false;
+        }
+        if (parser->step_address) {
+            address += i;
+        } else if (port != 0) {
+            port += (unsigned)i;
+        }
+        if (port > UINT16_MAX || address > UINT32_MAX) {
+            return wrong("listen", parser->common.node.listen, "an address and port from which --nodes can be counted");
+        }
+        draft->node.listen =
+            keep(parser->options, "%u.%u.%u.%u:%u", (unsigned)(address >> 24) & 255, (unsigned)(address >> 16) & 255,
+                 (unsigned)(address >> 8) & 255, (unsigned)address & 255, port);
+        if (draft->node.listen == NULL) {
+            return no_memory();
+        }
+    }
+    return true;
+}
+
+/* A path with %n replaced by the number of the node. */
+static bool number_path(struct ndsim_options *options, const char **path, unsigned number)
+{
+    const char *place = *path != NULL ? strstr(*path, "%n") : NULL;
+
+    if (place == NULL) {
+        return true;
+    }
+    *path = keep(options, "%.*s%u%s", (int)(place - *path), *path, number, place + 2);
+    return *path != NULL || no_memory();
+}
+
+static bool number_paths(struct ndsim_options *options, struct ndsim_node_options *node, unsigned number)
+{
+    bool right = number_path(options, &node->load, number) && number_path(options, &node->wire_path, number) &&
+                 number_path(options, &node->wire_peer_path, number);
+    unsigned i;
+
+    for (i = 0; right && i < node->region_count; i++) {
+        right = number_path(options, &node->regions[i].load, number);
+    }
+    return right;
+}
+
+/* Where regions begin and end if that was not said; or the one region that is the whole memory. */
+static bool place_regions(struct draft *draft)
+{
+    struct ndsim_node_options *node = &draft->node;
+    const char *name = node->name;
+    const char *colon = *name != 0 ? ": " : "";
+    uint64_t end = 0;
+    unsigned i;
+
+    if (node->region_count == 0) {
+        node->regions[0] =
+            (struct ndsim_region){.bytes = node->memory_bytes, .key = draft->key, .permissions = draft->permissions};
+        node->region_count = 1;
+        return true;
+    }
+    if (draft->whole) {
+        fprintf(stderr, "netdam-node: %s%s--key and --permissions are of the whole memory: expected them in --region\n",
+                name, colon);
+        return false;
+    }
+    for (i = 0; i < node->region_count; i++) {
+        struct ndsim_region *region = &node->regions[i];
+
+        if (region->offset == UINT64_MAX) {
+            region->offset = (end + 7) / 8 * 8;
+        }
+        if (region->bytes == 0 && region->offset < node->memory_bytes) {
+            region->bytes = node->memory_bytes - region->offset;
+        }
+        if (region->offset >= node->memory_bytes || region->bytes > node->memory_bytes - region->offset) {
+            fprintf(stderr, "netdam-node: %s%s--region %u at %llu: expected it within the memory of %llu bytes\n", name,
+                    colon, i, (unsigned long long)region->offset, (unsigned long long)node->memory_bytes);
+            return false;
+        }
+        end = region->offset + region->bytes;
+    }
+    return true;
+}
+
+static bool finish(struct parser *parser)
+{
+    struct ndsim_options *options = parser->options;
+    unsigned i;
+
+    if (parser->count != 0) {
+        if (options->node_count != 0) {
+            fputs("netdam-node: --nodes: expected either that or --node\n", stderr);
+            return false;
+        }
+        if (!count_nodes(parser)) {
+            return false;
+        }
+    }
+    if (options->node_count == 0) {
+        parser->drafts = malloc(sizeof(*parser->drafts));
+        if (parser->drafts == NULL) {
+            return no_memory();
+        }
+        parser->drafts[0] = parser->common;
+        options->node_count = 1;
+    }
+    options->nodes = calloc(options->node_count, sizeof(*options->nodes));
+    if (options->nodes == NULL) {
+        return no_memory();
+    }
+    for (i = 0; i < options->node_count; i++) {
+        if (!number_paths(options, &parser->drafts[i].node, i) || !place_regions(&parser->drafts[i])) {
+            return false;
+        }
+        options->nodes[i] = parser->drafts[i].node;
+    }
+    return true;
+}
+
+static enum ndsim_options_result parse(struct parser *parser, int argc, char **argv)
+{
+    struct draft *draft = &parser->common;
+    enum ndsim_options_result result;
+    bool taken;
     int option;
 
-    *options = (struct ndsim_options){
-        .listen = "127.0.0.1:" TEXT(NETDAM_UDP_PORT),
-        .memory_bytes = UINT64_C(64) << 20,
-        .mtu = NETDAM_MTU_MIN,
-        .permissions = NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU,
-    };
-    while ((option = getopt_long(argc, argv, "l:m:k:T:p:f:M:F:w:nNtcjvVh", long_options, NULL)) != -1) {
-        if (option == 'h') {
-            printf(help, (unsigned)NETDAM_UDP_PORT);
-            return NDSIM_OPTIONS_DONE;
+    while ((option = getopt_long(argc, argv, "l:m:k:T:p:r:f:M:F:w:L:nNtcjvVh", long_options, NULL)) != -1) {
+        if (option == '?') {
+            return NDSIM_OPTIONS_WRONG;
         }
-        if (option == 'V') {
-            print_version();
-            return NDSIM_OPTIONS_DONE;
+        if (option == OPTION_NODE) {
+            draft = begin_node(parser, optarg);
+            if (draft == NULL) {
+                return NDSIM_OPTIONS_WRONG;
+            }
+            continue;
         }
-        if (option == '?' || !parse_value(option, optarg, options)) {
+        result = parse_global(parser, option, optarg, &taken);
+        if (result != NDSIM_OPTIONS_RUN) {
+            return result;
+        }
+        if (!taken && !parse_value(parser->options, option, optarg, draft)) {
             return NDSIM_OPTIONS_WRONG;
         }
     }
@@ -256,5 +546,33 @@ enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsi
         fprintf(stderr, "netdam-node: %s: there are no arguments but options\n", argv[optind]);
         return NDSIM_OPTIONS_WRONG;
     }
-    return NDSIM_OPTIONS_RUN;
+    return finish(parser) ? NDSIM_OPTIONS_RUN : NDSIM_OPTIONS_WRONG;
+}
+
+enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options)
+{
+    struct parser parser = {
+        .options = options,
+        .common = {.node = {.listen = "127.0.0.1:" TEXT(NETDAM_UDP_PORT),
+                            .memory_bytes = UINT64_C(64) << 20,
+                            .mtu = NETDAM_MTU_MIN},
+                   .permissions = PERMISSIONS_DEFAULT},
+    };
+    enum ndsim_options_result result;
+
+    *options = (struct ndsim_options){0};
+    result = parse(&parser, argc, argv);
+    free(parser.drafts);
+    return result;
+}
+
+void ndsim_options_free(struct ndsim_options *options)
+{
+    while (options->texts != NULL) {
+        struct ndsim_text *text = options->texts;
+
+        options->texts = text->next;
+        free(text);
+    }
+    free(options->nodes);
 }

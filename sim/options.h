@@ -1,34 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of netdam-node. */
+/* What netdam-node is told on its command line: which nodes, and how they talk about themselves. */
 #ifndef NDSIM_OPTIONS_H
 #define NDSIM_OPTIONS_H
 
 #include "netdam_soft.h"
-#include "units.h"
+#include "values.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ndsim_options {
+#define NDSIM_NODES_MAX     4096
+#define NDSIM_REGIONS_MAX   32
+#define NDSIM_NAME_BYTES    32
+#define NDSIM_PATTERN_BYTES 64
+
+/* A part of a node's memory that peers reach by a key of its own, and what is in it at first: zeros unless told. */
+struct ndsim_region {
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t key; /* 0: draw one */
+    uint32_t permissions;
+    const char *load;       /* file to copy to its start, or NULL */
+    bool count;             /* 64-bit words 0, 1, 2, ... */
+    unsigned pattern_bytes; /* repeated to its end; 0: no pattern */
+    uint8_t pattern[NDSIM_PATTERN_BYTES];
+};
+
+struct ndsim_node_options {
+    char name[NDSIM_NAME_BYTES]; /* empty: the only one */
     const char *listen;
-    const char *load; /* file to copy to the start of memory, or NULL */
     uint64_t memory_bytes;
-    uint64_t key;         /* 0: draw one */
-    uint32_t tenant;      /* whom the region belongs to; 0: nobody */
-    unsigned tenant_mode; /* enum netdam_tenant_mode */
-    uint64_t tenant_key[2];
+    const char *load; /* file to copy to the start of memory, or NULL */
+    struct ndsim_tenant tenant;
     uint32_t mtu;
-    uint32_t permissions; /* NETDAM_PERMISSION_* */
+    struct ndsim_region regions[NDSIM_REGIONS_MAX];
+    unsigned region_count; /* at least 1 when parsing is done */
     struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];
     unsigned forward_count;
     const char *wire_path; /* NULL: the kernel's network */
     const char *wire_peer_path;
+    struct netdam_soft_limits limits;
     bool no_payload_crc;
     bool no_merge;
+};
+
+struct ndsim_text;
+
+struct ndsim_options {
+    struct ndsim_node_options *nodes;
+    unsigned node_count;
+    const char *status; /* file to write when all nodes are ready, or NULL */
     bool trace;
     bool json;
     bool counters;
     bool verbose;
+    struct ndsim_text *texts; /* what the pointers above point to */
 };
 
 enum ndsim_options_result {
@@ -37,6 +63,8 @@ enum ndsim_options_result {
     NDSIM_OPTIONS_WRONG, /* one line on stderr told why */
 };
 
+/* Whatever it returns, ndsim_options_free is to be called. */
 enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options);
+void ndsim_options_free(struct ndsim_options *options);
 
 #endif

@@ -7,7 +7,7 @@ SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim $(PLATFORM_INCLUDES)
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
 SIM_TOPOLOGY_SOURCES := $(wildcard sim/topology*.c)
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/options.c sim/units.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/nodes.c sim/options.c sim/units.c sim/values.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
                $(SIM_TOPOLOGY_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
@@ -41,7 +41,7 @@ $(O)/sim/libndvt.a: $(SIM_VT_SOURCES:%.c=$(O)/%.o)
 $(O)/sim/libndtopology.a: $(SIM_TOPOLOGY_SOURCES:%.c=$(O)/%.o) $(O)/sim/units.o $(O)/sim/address.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/options.o $(O)/sim/units.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
+$(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/nodes.o $(O)/sim/options.o $(O)/sim/values.o $(O)/sim/units.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
 
 $(O)/sim/demo-vectors: $(O)/sim/demo_vectors.o

@@ -46,6 +46,7 @@ struct netdam_soft {
     struct netdam_fw_config config;
     struct netdam_fw_platform platform;
     void *state;
+    uint64_t state_bytes; /* constant */
     struct ndsim_port *port;
 
     uint8_t *memory;                              /* constant */
@@ -331,6 +332,13 @@ static void set_forward(struct netdam_fw_config *fw, const struct netdam_soft_co
     }
 }
 
+static void set_limits(struct netdam_fw_config *fw, const struct netdam_soft_limits *limits)
+{
+#define SET(field, text) fw->field = limits->field;
+    NETDAM_SOFT_LIMIT_LIST(SET)
+#undef SET
+}
+
 static void configure(struct netdam_soft *soft, const struct netdam_soft_config *config, unsigned vectors)
 {
     struct netdam_fw_config *fw = &soft->config;
@@ -356,6 +364,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
     ndsim_port_own_mac(local.sin_addr.s_addr, fw->mac);
     memcpy(fw->ipv4, &local.sin_addr, 4);
     set_forward(fw, config);
+    set_limits(fw, &config->limits);
     if (config->wire_path != NULL) {
         fw->ipv4_prefix = config->wire_prefix;
     } else {
@@ -425,6 +434,7 @@ static int open_firmware(struct netdam_soft *soft)
         tell(soft, NETDAM_FW_LOG_ERROR, line);
         return -EINVAL;
     }
+    soft->state_bytes = bytes;
     soft->state = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (soft->state == NULL) {
         return -ENOMEM;
@@ -558,6 +568,11 @@ uint64_t netdam_soft_memory_bytes(const struct netdam_soft *soft)
 int netdam_soft_memory_fd(const struct netdam_soft *soft)
 {
     return soft->memory_fd;
+}
+
+uint64_t netdam_soft_state_bytes(const struct netdam_soft *soft)
+{
+    return soft->state_bytes;
 }
 
 int netdam_soft_interrupt_fd(struct netdam_soft *soft, unsigned vector)

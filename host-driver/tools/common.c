@@ -137,6 +137,19 @@ bool parse_value(const char *text, unsigned type, uint64_t *bits)
     return end != text && *end == '\0' && errno == 0;
 }
 
+bool parse_key(const char *text, uint64_t *key)
+{
+    bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    char *end;
+
+    if (!isxdigit((unsigned char)text[hex ? 2 : 0])) {
+        return false;
+    }
+    errno = 0;
+    *key = strtoull(hex ? text + 2 : text, &end, hex ? 16 : 10);
+    return *end == '\0' && errno == 0;
+}
+
 bool parse_tenant(const char *text, struct tenant *tenant)
 {
     const char *key = strchr(text, ':');

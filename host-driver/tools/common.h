@@ -35,6 +35,9 @@ bool parse_size(const char *text, uint64_t *value);
 /* A value of a type, as the bits of an element; false if it is none or out of range. Not for 16-bit floats. */
 bool parse_value(const char *text, unsigned type, uint64_t *bits);
 
+/* A region's key: decimal, or hexadecimal behind 0x; false if it is no such thing. As netdam-node reads it. */
+bool parse_key(const char *text, uint64_t *key);
+
 /* A tenant as tools are told of it, "ID:KEY:MODE". */
 struct tenant {
     uint32_t id; /* 0: none */

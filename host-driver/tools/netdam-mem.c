@@ -37,7 +37,7 @@ static const char help[] =
     "\n"
     "Which memory:\n"
     "  -p, --peer ADDR[:PORT]  the node; port 20036 if absent\n"
-    "  -k, --key KEY           key of the region there, as the node prints it\n"
+    "  -k, --key KEY           key of the region there, as the node prints it: decimal, or 0x and hexadecimal\n"
     "  -T, --tenant ID:KEY:MODE  whose region it is: number, 32 digits of key, authenticate or encrypt\n"
     "  -a, --address OFFSET    bytes from the region's start (default 0)\n"
     "  -n, --length BYTES      how many (write, compare, reduce: default all of FILE; echo: default 64)\n"
@@ -427,7 +427,7 @@ static int parse_options(struct mem *mem, int argc, char **argv)
             break;
         case 'k':
             mem->key_given = true;
-            if (!parse_value(optarg, NETDAM_TYPE_U64, &mem->key)) {
+            if (!parse_key(optarg, &mem->key)) {
                 rc = misused("--key: \"%s\" is no 64-bit number", optarg);
             }
             break;

@@ -121,11 +121,10 @@ static int parse_number(const char *option, const char *text, uint64_t least, ui
     return EXIT_OK;
 }
 
-static int parse_key(const char *option, const char *text, bool *given, uint64_t *key)
+static int take_key(const char *option, const char *text, bool *given, uint64_t *key)
 {
     *given = true;
-    return parse_value(text, NETDAM_TYPE_U64, key) ? EXIT_OK
-                                                   : misused("--%s: \"%s\" is no 64-bit number", option, text);
+    return parse_key(text, key) ? EXIT_OK : misused("--%s: \"%s\" is no 64-bit number", option, text);
 }
 
 static int parse_duration(const char *text, uint64_t *duration_ns)
@@ -147,9 +146,9 @@ static int parse_option(struct perf *perf, int letter, const char *name, const c
         perf->peer_name = argument;
         return EXIT_OK;
     case 'k':
-        return parse_key(name, argument, &perf->key_given, &perf->key);
+        return take_key(name, argument, &perf->key_given, &perf->key);
     case 'r':
-        return parse_key(name, argument, &perf->receive_key_given, &perf->receive_key);
+        return take_key(name, argument, &perf->receive_key_given, &perf->receive_key);
     case OPTION_ADDRESS:
         return parse_number(name, argument, 0, UINT64_MAX, &perf->address);
     case 's':

@@ -50,7 +50,7 @@ class Node(Program):
     def __init__(self, *options, port=0, key=None):
         command = ["--listen", "127.0.0.1:%d" % port, "--memory", "64M", "--counters"] + list(options)
         if key is not None:
-            command += ["--key", "%016x" % key]
+            command += ["--key", "0x%016x" % key]
         super().__init__("netdam-node", os.path.join(BUILD, "sim", "netdam-node"), *command)
         self.mtu = int(self.words["mtu"])
 

@@ -105,7 +105,7 @@ check 'and gets the installed one' resolved
 check 'a program builds statically with pkg-config --static' build_static
 check 'so does one in C++' build_cxx
 
-"$tree/bin/netdam-node" --listen 127.0.0.1:0 --memory 4M --key 1234 >ready &
+"$tree/bin/netdam-node" --listen 127.0.0.1:0 --memory 4M --key 0x1234 >ready &
 node=$!
 for _ in $(seq 600); do
     grep -q ready ready && break

@@ -44,7 +44,7 @@ class Node:
     """A headless node, and netdam-mem towards it."""
 
     def __init__(self, *options):
-        self.process = subprocess.Popen([NODE, "-l", "127.0.0.1:0", "-m", "8M", "-k", KEY[2:]] + list(options),
+        self.process = subprocess.Popen([NODE, "-l", "127.0.0.1:0", "-m", "8M", "-k", KEY] + list(options),
                                         stdout=subprocess.PIPE)
         ready = self.process.stdout.readline().decode()
         expect("ready" in ready, "netdam-node: %r" % ready)
@@ -82,7 +82,8 @@ def test_wrong_usage_is_told_in_one_line(node):
     key = ["--key", KEY]
     for part, arguments in [
             ("no command", []), ("frobnicate", ["frobnicate"]), ("--peer", ["write"] + key),
-            ("--key", ["write"] + peer), ("zz", ["write", "--key", "zz"] + peer), ("--length", ["read"] + peer + key),
+            ("--key", ["write"] + peer), ("zz", ["write", "--key", "zz"] + peer),
+            ("beef", ["write", "--key", "beef"] + peer), ("--length", ["read"] + peer + key),
             ("--type", ["reduce"] + peer + key), ("f33", ["reduce", "--type", "f33"] + peer + key),
             ("--operation", ["reduce", "--type", "f32"] + peer + key),
             ("plus", ["reduce", "--type", "f32", "--operation", "plus"] + peer + key),

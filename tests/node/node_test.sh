@@ -69,7 +69,9 @@ refused 2 --memory --memory -4K
 refused 2 --memory --memory 4KB
 refused 2 --memory --memory 99999999999T
 refused 2 --key --key 0
-refused 2 --key --key 12345678901234567
+refused 2 --key --key DEADBEEF
+refused 2 --key --key 0x12345678901234567
+refused 2 --key --key 18446744073709551616
 refused 2 --key --key 0xg
 refused 2 --key --key ''
 for wrong in 7 7:00:encrypt 0:00112233445566778899aabbccddeeff:encrypt 7:00112233445566778899aabbccddeeff:none \
@@ -91,23 +93,53 @@ refused 2 bogus --bogus
 refused 2 memory --memory
 refused 2 extra extra
 refused 1 192.0.2.1:0 --listen 192.0.2.1:0
+refused 2 --limit --limit lanes
+refused 2 --limit --limit lanes=0
+refused 2 --limit --limit lane=1
+refused 2 --limit --limit lanes=4294967296
+refused 1 lanes --listen 127.0.0.1:0 --limit lanes=100000000
+for wrong in '' at at=1 at=x bytes=0 key=0 permissions=x load= pattern=a pattern=zz size=1 bytes=4K,; do
+    refused 2 --region --region "$wrong"
+done
+refused 2 --region --memory 4K --region bytes=8K
+refused 2 --region --memory 4K --region bytes=4K --region bytes=8
+refused 2 --region --memory 4K --region at=4K
+refused 2 --region --key 1 --region bytes=4K
+refused 2 --nodes --nodes 0
+refused 2 --nodes --nodes 4097
+refused 2 --nodes --nodes many
+refused 2 --nodes --nodes 2 --node a
+refused 2 --listen --nodes 2 --listen 127.0.0.1:65535
+refused 2 --listen --nodes 2 --step address --listen 255.255.255.255:1
+refused 2 --step --step key
+refused 2 --node --node ''
+refused 2 --node --node 'a b'
+refused 2 --node --node a --node a
+refused 2 --node --node 12345678901234567890123456789012
+refused 2 'b: --region' --memory 4K --node a --node b --region at=4K
+refused 1 'b: --listen 192.0.2.1:0' --listen 127.0.0.1:0 --node a --node b --listen 192.0.2.1:0
+refused 1 /nonexistent/status --listen 127.0.0.1:0 --status /nonexistent/status
 refused 1 /nonexistent --listen 127.0.0.1:0 --load /nonexistent/file
 refused 1 "$dir" --listen 127.0.0.1:0 --load "$dir"
 head -c 4097 /dev/zero >"$dir/large"
 refused 1 "$dir/large" --listen 127.0.0.1:0 --memory 4K --load "$dir/large"
+refused 1 "$dir/large" --listen 127.0.0.1:0 --memory 8K --region "bytes=4K,load=$dir/large"
 
 timeout 20 "$node" --help >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ] && grep -q -e '--listen' "$dir/out"
 report $? "--help prints the options"
 timeout 20 "$node" --version >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ] && grep -q '^netdam-node: specification' "$dir/out"
 report $? "--version prints versions"
 
-start first --listen 127.0.0.1:0 --memory 4M --key DEADBEEF --mtu 9000 &&
+start first --listen 127.0.0.1:0 --memory 4M --key 0xDEADBEEF --mtu 9000 &&
     grep -qE '^netdam-node ready address=127\.0\.0\.1 port=[1-9][0-9]* bytes=4194304 key=0x00000000deadbeef mtu=9000$' "$dir/first"
 report $? "the ready line tells address, port, bytes, key and MTU"
 port=$(sed -n 's/.* port=\([0-9]*\) .*/\1/p' "$dir/first")
 refused 1 "127.0.0.1:$port" --listen "127.0.0.1:$port"
 ends TERM 0 && [ "$(wc -l <"$dir/first")" -eq 1 ]
 report $? "SIGTERM ends it with status 0 and without a word"
+
+start decimal --listen 127.0.0.1:0 --memory 4K --key 1234 && grep -q ' key=0x00000000000004d2 ' "$dir/decimal" && ends INT 0
+report $? "a key without 0x is decimal"
 
 start second --listen "127.0.0.1:$port" --memory 64K
 report $? "the port is free again at once"

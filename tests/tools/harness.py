@@ -60,7 +60,7 @@ class Node:
     """A headless node on loopback."""
 
     def __init__(self, *options):
-        self.process = subprocess.Popen([NODE, "-l", "127.0.0.1:0", "-m", "16M", "-k", KEY[2:]] + list(options),
+        self.process = subprocess.Popen([NODE, "-l", "127.0.0.1:0", "-m", "16M", "-k", KEY] + list(options),
                                         stdout=subprocess.PIPE, text=True)
         started.append(self.process)
         ready = self.process.stdout.readline()

@@ -1,0 +1,259 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many nodes in one process: names, addresses, regions and what is in them, readiness, counters, the end. Prints TAP."""
+
+import json
+import os
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NODE = os.path.join(TOP, os.environ.get("O", "build"), "sim", "netdam-node")
+sys.path.insert(0, os.path.join(TOP, "tests", "client"))
+import netdam_packet as nd  # noqa: E402
+from netdam_client import Client  # noqa: E402
+
+READY_S, END_S = 120, 120
+MANY = 64
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+class Process:
+    """A netdam-node with --json, from its first line to its last."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([NODE, "--json", *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        self.lines = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.nodes = []
+        while True:
+            line = self.line()
+            if line["event"] == "all-ready":
+                self.summary = line
+                break
+            self.nodes.append(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def _listen(self):
+        with self.process.stdout as out:
+            for line in out:
+                self.lines.put(line)
+        self.lines.put(None)
+
+    def line(self):
+        line = self.lines.get(timeout=READY_S)
+        if line is None:
+            raise RuntimeError("netdam-node says no more")
+        return json.loads(line)
+
+    def counters(self):
+        self.process.send_signal(signal.SIGUSR1)
+        return {line["name"]: line for line in (self.line() for _ in self.nodes)}
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        equal(self.process.wait(END_S), 0, "exit status")
+
+
+def equal(got, right, what=""):
+    if got != right:
+        raise AssertionError("%s: got %r, not %r" % (what, got, right) if what else "got %r, not %r" % (got, right))
+
+
+def client_of(node, region=0):
+    return Client(node["address"], node["port"], int(node["regions"][region]["key"], 16))
+
+
+def read(node, address, length, region=0):
+    client = client_of(node, region)
+    try:
+        answer = client.read(address, length)
+        equal(nd.STATUS_NAMES[answer.status], "OK")
+        return answer.payload
+    finally:
+        client.close()
+
+
+def status_of(node, operation, *arguments, region=0):
+    client = client_of(node, region)
+    try:
+        return nd.STATUS_NAMES[getattr(client, operation)(*arguments).status]
+    finally:
+        client.close()
+
+
+@test
+def each_of_64_nodes_answers_and_keeps_its_own(directory):
+    with Process("--nodes", str(MANY), "--listen", "127.0.0.1:0", "--memory", "64K") as nodes:
+        equal([node["name"] for node in nodes.nodes], ["node%d" % i for i in range(MANY)])
+        equal(len({node["port"] for node in nodes.nodes}), MANY, "ports")
+        equal(len({node["key"] for node in nodes.nodes}), MANY, "keys")
+        for i, node in enumerate(nodes.nodes):
+            client = client_of(node)
+            equal(nd.STATUS_NAMES[client.write(8 * i, struct.pack("<Q", i + 1)).status], "OK")
+            client.close()
+        for i, node in enumerate(nodes.nodes):
+            equal(read(node, 0, 8 * MANY), bytes(8 * i) + struct.pack("<Q", i + 1) + bytes(8 * (MANY - 1 - i)))
+        counters = nodes.counters()
+        for node in nodes.nodes:
+            assert counters[node["name"]]["REQUESTS_EXECUTED"] >= 2, node["name"]
+        nodes.end()
+
+
+@test
+def what_they_take_is_told(directory):
+    with Process("--nodes", "3", "--listen", "127.0.0.1:0", "--memory", "1M") as usual:
+        equal(usual.summary["nodes"], 3)
+        equal(usual.summary["memory_bytes"], 3 << 20)
+        equal(usual.summary["state_bytes"], sum(node["state_bytes"] for node in usual.nodes))
+    with Process("--nodes", "3", "--listen", "127.0.0.1:0", "--memory", "1M", "--limit", "lanes=64", "--limit", "lane_windows=16",
+                 "--limit", "replies=16", "--limit", "tenant_senders=16") as small:
+        assert small.summary["state_bytes"] < usual.summary["state_bytes"], "limits change nothing"
+
+
+@test
+def a_limit_bounds_what_is_kept_of_requesters(directory):
+    with Process("--node", "a", "--listen", "127.0.0.1:0", "--memory", "64K", "--limit", "lane_windows=4", "--limit", "lanes=4") as nodes:
+        clients = [client_of(nodes.nodes[0]) for _ in range(4)]
+        for client in clients:
+            client.write(0, b"hold on.")  # not confirmed: its window stays
+        other = client_of(nodes.nodes[0])
+        packet = other.build(nd.CONFIRM, 1, key=0)
+        other.accept_stale(other.endpoint.exchange(packet))
+        answer = other.endpoint.exchange(other.build(nd.WRITE, 1, distance=0, address=0, payload=b"one more"))
+        equal(nd.STATUS_NAMES[answer.status], "BUSY")
+        for client in clients + [other]:
+            client.close()
+        lanes = nodes.counters()["a"]["LANES"]
+        assert lanes <= 4, "%d lanes" % lanes
+
+
+@test
+def addresses_count_upward_from_the_first(directory):
+    with Process("--nodes", "3", "--listen", "127.0.0.1:0", "--memory", "4K", "--step", "address") as nodes:
+        equal([node["address"] for node in nodes.nodes], ["127.0.0.1", "127.0.0.2", "127.0.0.3"])
+        for node in nodes.nodes:
+            equal(read(node, 0, 8), bytes(8))
+
+
+@test
+def ports_count_upward_from_the_first(directory):
+    with Process("--node", "a", "--listen", "127.0.0.9:0", "--memory", "4K") as first:
+        port = first.nodes[0]["port"]
+    if port > 65000:
+        port -= 1000
+    with Process("--nodes", "3", "--listen", "127.0.0.9:%d" % port, "--memory", "4K") as nodes:
+        equal([node["port"] for node in nodes.nodes], [port, port + 1, port + 2])
+
+
+@test
+def a_section_differs_from_what_holds_for_all(directory):
+    with Process("--memory", "64K", "--listen", "127.0.0.1:0", "--key", "0x77", "--node", "left", "--node", "right", "--memory", "1M",
+                 "--permissions", "r", "--mtu", "9000") as nodes:
+        left, right = nodes.nodes
+        equal([left["name"], left["bytes"], left["mtu"], int(left["key"], 16)], ["left", 65536, 1500, 0x77])
+        equal([right["name"], right["bytes"], right["mtu"], int(right["key"], 16)], ["right", 1 << 20, 9000, 0x77])
+        equal(status_of(left, "write", 0, b"1"), "OK")
+        equal(status_of(right, "write", 0, b"1"), "NO_PERMISSION")
+
+
+@test
+def regions_have_keys_permissions_and_content(directory):
+    path = os.path.join(directory, "file")
+    with open(path, "wb") as file:
+        file.write(b"from a file")
+    with Process("--listen", "127.0.0.1:0", "--memory", "64K", "--node", "a",
+                 "--region", "bytes=4K,key=1,permissions=r,load=" + path,
+                 "--region", "bytes=4K,key=0x2,pattern=c0ffee",
+                 "--region", "bytes=4K,pattern=count,permissions=rw",
+                 "--region", "permissions=a",
+                 "--region", "at=8K,bytes=16,key=5") as nodes:
+        node = nodes.nodes[0]
+        equal([(r["at"], r["bytes"]) for r in node["regions"]], [(0, 4096), (4096, 4096), (8192, 4096), (12288, 53248), (8192, 16)])
+        equal([int(r["key"], 16) for r in node["regions"]][:2], [1, 2])
+        equal(read(node, 0, 16), b"from a file" + bytes(5))
+        equal(read(node, 4088, 8), bytes(8))
+        equal(read(node, 0, 7, 1), bytes.fromhex("c0ffeec0ffeec0"))
+        equal(read(node, 4095, 1, 1), b"\xc0")
+        equal(read(node, 8 * 510, 16, 2), struct.pack("<QQ", 510, 511))
+        equal(read(node, 0, 16, 4), struct.pack("<QQ", 0, 1), "two regions over the same memory")
+        equal(status_of(node, "write", 0, b"1"), "NO_PERMISSION")
+        equal(status_of(node, "read", 0, 8, region=3), "NO_PERMISSION")
+        equal(status_of(node, "write", 0, b"1", region=2), "OK")
+        equal(status_of(node, "write", 4089, bytes(8), region=2), "BAD_RANGE")
+
+
+@test
+def each_node_loads_its_own_file(directory):
+    for i in range(3):
+        with open(os.path.join(directory, "part-%d" % i), "w", encoding="ascii") as file:
+            file.write("part %d" % i)
+    with Process("--listen", "127.0.0.1:0", "--nodes", "3", "--memory", "4K", "--load", os.path.join(directory, "part-%n")) as nodes:
+        equal([read(node, 0, 6) for node in nodes.nodes], [b"part 0", b"part 1", b"part 2"])
+
+
+@test
+def the_status_file_is_whole_private_and_removed(directory):
+    path = os.path.join(directory, "status")
+    with Process("--listen", "127.0.0.1:0", "--nodes", "5", "--memory", "4K", "--status", path) as nodes:
+        with open(path, encoding="ascii") as file:
+            status = json.load(file)
+        equal(status["pid"], nodes.process.pid)
+        equal([{"event": "ready", **node} for node in status["nodes"]], nodes.nodes)
+        equal(os.stat(path).st_mode & 0o777, 0o600)
+        nodes.end()
+        equal([name for name in os.listdir(directory) if name.startswith("status")], [], "files")
+
+
+@test
+def a_node_that_cannot_start_takes_none_with_it(directory):
+    path = os.path.join(directory, "status")
+    with Process("--node", "a", "--listen", "127.0.0.1:0", "--memory", "4K") as other:
+        taken = "127.0.0.1:%d" % other.nodes[0]["port"]
+        wires = ["--wire", os.path.join(directory, "end-%n") + ":" + os.path.join(directory, "peer-%n")]
+        done = subprocess.run([NODE, "--memory", "4K", "--status", path, "--node", "b", "--listen", "10.0.0.1:20036", *wires, "--node", "c",
+                               "--listen", taken], capture_output=True, text=True, timeout=END_S, check=False)
+        equal(done.returncode, 1)
+        equal(done.stdout, "")
+        equal(done.stderr, "netdam-node: c: --listen %s: Address already in use\n" % taken)
+        equal([name for name in os.listdir(directory) if name.startswith(("status", "end"))], [], "files")
+        equal(read(other.nodes[0], 0, 1), b"\0")
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for number, function in enumerate(TESTS, 1):
+            try:
+                function(directory)
+                print("ok %d - %s" % (number, function.__name__))
+            except Exception as error:  # each test reports and the next one runs
+                failed += 1
+                print("not ok %d - %s" % (number, function.__name__))
+                for line in "".join(traceback.format_exception(error)).splitlines():
+                    print("# " + line)
+            sys.stdout.flush()
+    print("1..%d" % len(TESTS))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 #ifndef NDSIM_TOPOLOGY_H
 #define NDSIM_TOPOLOGY_H
 
+#include "platform/memif.h"
 #include "vt/link.h"
 #include "vt/switch.h"
 
@@ -17,14 +18,8 @@
 #define NDSIM_DOWN_WINDOWS_MAX        8u
 #define NDSIM_TOPOLOGY_ETHERNET_BYTES 14u /* of a frame's beginning, which corruption spares unless told otherwise */
 
-/* How a memif end joins: the server listens on the path, the client connects to it. */
-enum ndsim_memif_role {
-    NDSIM_MEMIF_SERVER,
-    NDSIM_MEMIF_CLIENT,
-};
-
 enum ndsim_port_type {
-    NDSIM_PORT_MEMIF,  /* path, role, id */
+    NDSIM_PORT_MEMIF,  /* path, role, id, dpdk */
     NDSIM_PORT_TAP,    /* interface: created in the kernel */
     NDSIM_PORT_PACKET, /* interface: one that the kernel has */
     NDSIM_PORT_PCAP,   /* read, write: files; one of them may be NULL */
@@ -37,6 +32,7 @@ struct ndsim_topology_port {
     enum ndsim_port_type type;
     enum ndsim_memif_role role; /* the fabric's; default: server */
     uint32_t id;
+    bool dpdk; /* by DPDK's driver instead of our own endpoint */
     const char *path;
     const char *interface;
     const char *read;

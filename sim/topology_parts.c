@@ -110,6 +110,15 @@ static bool take_role(struct ndsim_reader *reader, const config_setting_t *setti
     return role >= 0;
 }
 
+static bool take_driver(struct ndsim_reader *reader, const config_setting_t *setting, void *into)
+{
+    static const char *const drivers[] = {"netdam", "dpdk"};
+    int driver = ndsim_reader_choice(reader, setting, drivers, 2);
+
+    *(bool *)into = driver == 1;
+    return driver >= 0;
+}
+
 static bool add_port(struct ndsim_reader *reader, const config_setting_t *setting,
                      const struct ndsim_topology_port *port)
 {
@@ -158,10 +167,11 @@ static bool take_station(struct ndsim_reader *reader, const config_setting_t *se
 
 static bool check_port(struct ndsim_reader *reader, const config_setting_t *setting, const struct port_reading *reading)
 {
-    static const char *const keys[] = {"path, role and id", "interface", "interface", "read and write", "devargs"};
+    static const char *const keys[] = {"path, role, id and driver", "interface", "interface", "read and write",
+                                       "devargs"};
     const struct ndsim_topology_port *port = &reading->port;
     const bool has[] = {
-        port->path != NULL || port->id != 0 || port->role != NDSIM_MEMIF_SERVER,
+        port->path != NULL || port->id != 0 || port->dpdk || port->role != NDSIM_MEMIF_SERVER,
         port->interface != NULL,
         port->interface != NULL,
         port->read != NULL || port->write != NULL,
@@ -200,6 +210,7 @@ bool ndsim_port_read(struct ndsim_reader *reader, const config_setting_t *group)
         {"path", ndsim_take_path, offsetof(struct port_reading, port.path)},
         {"role", take_role, offsetof(struct port_reading, port.role)},
         {"id", ndsim_take_u32, offsetof(struct port_reading, port.id)},
+        {"driver", take_driver, offsetof(struct port_reading, port.dpdk)},
         {"interface", ndsim_take_text, offsetof(struct port_reading, port.interface)},
         {"read", ndsim_take_path, offsetof(struct port_reading, port.read)},
         {"write", ndsim_take_path, offsetof(struct port_reading, port.write)},

@@ -67,7 +67,8 @@ static void every_setting_arrives_where_it_belongs(void **state)
         "\"10ms\"; }; } );\n"
         "switches = ( { name = \"s\"; spread = \"spray\"; rate = \"10G\"; latency = \"300ns\"; buffer = \"1M\";\n"
         "  queue = \"128K\"; priorities = true; overhead = 0; } );\n"
-        "ports = ( { name = \"a\"; path = \"/run/a.sock\"; role = \"client\"; id = 7; mac = \"02:00:00:00:00:0a\"; },\n"
+        "ports = ( { name = \"a\"; path = \"/run/a.sock\"; role = \"client\"; id = 7; driver = \"dpdk\"; mac = "
+        "\"02:00:00:00:00:0a\"; },\n"
         "  { name = \"b\"; type = \"pcap\"; read = \"in.pcap\"; write = \"/tmp/out.pcap\"; capture = \"b.pcap\"; } );\n"
         "seed = 7; frame = 2048; buffers = 100; directory = \"/run/net\"; control = \"c.sock\";\n");
     assert_int_equal(topology.seed, 7);
@@ -79,6 +80,7 @@ static void every_setting_arrives_where_it_belongs(void **state)
     assert_string_equal(topology.ports[0].path, "/run/a.sock");
     assert_int_equal(topology.ports[0].role, NDSIM_MEMIF_CLIENT);
     assert_int_equal(topology.ports[0].id, 7);
+    assert_true(topology.ports[0].dpdk);
     assert_true(topology.ports[0].has_mac);
     assert_int_equal(topology.ports[0].mac[5], 10);
     assert_int_equal(topology.ports[0].line, 9);
@@ -305,6 +307,7 @@ static void a_wrong_file_is_refused_with_line_and_reason(void **state)
         {"ports = ( { name = \"a\"; interface = \"x\"; } );", "topology:1: port a: interface are for ports of another"},
         {"ports = ( { name = \"a\"; type = \"tap\"; interface = \"a,b\"; } );", "an interface's name has at most 11"},
         {"ports = ( { name = \"a\"; count = 2; capture = \"x\"; } );", "count is for types memif and tap, without"},
+        {"ports = ( { name = \"a\"; driver = \"x\"; } );", "driver: expected one of: \"netdam\" \"dpdk\""},
         {"ports = ( { name = \"a\"; role = \"master\"; } );",
          "topology:1: role: expected one of: \"server\" \"client\""},
         {"ports = ( { name = \"a\"; mac = \"03:00:00:00:00:00\"; } );", "topology:1: mac: expected an address of one"},

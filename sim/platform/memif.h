@@ -54,6 +54,9 @@ enum ndsim_memif_level {
 /* The protocol does not tell a sender when there is room again: it looks again after this. */
 #define NDSIM_MEMIF_RETRY_NS UINT64_C(500000)
 
+/* A peer that leaves a full ring full for so long has stalled: until it takes something, frames to it are lost. */
+#define NDSIM_MEMIF_STALL_NS UINT64_C(100000000)
+
 struct ndsim_memif_config {
     const char *path; /* of the unix socket */
     enum ndsim_memif_role role;
@@ -78,9 +81,11 @@ struct ndsim_memif_config {
 struct ndsim_memif_statistics {
     uint64_t transmit_frames;
     uint64_t transmit_bytes;
-    uint64_t transmit_full;  /* transmit_begin found no room */
-    uint64_t transmit_down;  /* frames given up because the link was down, or went down before flush */
-    uint64_t transmit_kicks; /* wake-ups sent to the peer */
+    uint64_t transmit_full;     /* transmit_begin found no room */
+    uint64_t transmit_down;     /* lost: the link was down, or went down, or was reset before flush */
+    uint64_t transmit_stalled;  /* lost: the peer had taken nothing for NDSIM_MEMIF_STALL_NS */
+    uint64_t transmit_too_long; /* lost: longer than all buffers of the peer together, or than 64 of them */
+    uint64_t transmit_kicks;    /* wake-ups sent to the peer */
     uint64_t receive_frames;
     uint64_t receive_bytes;
     uint64_t receive_too_long; /* dropped: longer than frame_bytes */
@@ -127,8 +132,9 @@ void ndsim_memif_process(struct ndsim_memif *memif);
 bool ndsim_memif_link_up(const struct ndsim_memif *memif);
 
 /*
- * Room for a frame of `bytes`, aligned to 2; or NULL: while the link is down, while the ring is full, or if `bytes` is 0
- * or above frame_bytes. With shared_frames the peer may read and change what is there. Frames are sent in order.
+ * Room for a frame of `bytes`, or NULL while the ring is full, or if `bytes` is 0 or above frame_bytes. While the link
+ * is down there is always room, for frames that are lost, as on any wire; likewise while the peer is stalled. With
+ * shared_frames the peer may read and change what is there. Frames are sent in order.
  */
 uint8_t *ndsim_memif_transmit_begin(struct ndsim_memif *memif, size_t bytes);
 
@@ -138,7 +144,7 @@ void ndsim_memif_transmit_end(struct ndsim_memif *memif, size_t bytes);
 /* Makes all complete frames visible to the peer and wakes it up if it wants that; does nothing if there are none. */
 void ndsim_memif_flush(struct ndsim_memif *memif);
 
-/* The last transmit_begin found a full ring, and since then no room has been seen. */
+/* The last transmit_begin found a full ring. Not while the link is down. */
 bool ndsim_memif_blocked(const struct ndsim_memif *memif);
 
 /* `frame` is valid during the call. It may transmit, but call nothing else here. */

@@ -19,7 +19,7 @@ static uint64_t cq_bytes(const struct ndfw_queue *queue)
 
 static uint64_t rq_bytes(const struct ndfw_queue *queue)
 {
-    return queue->receive_key == 0
+    return queue->rq_entries == 0
                ? 0
                : sizeof(struct netdam_ring) + (uint64_t)queue->rq_entries * sizeof(struct netdam_descriptor);
 }
@@ -61,8 +61,9 @@ static enum netdam_admin_status region_create(struct ndfw *fw, const uint64_t *a
     if (!has_tenant(fw, args[4]) || (args[5] != 0 && find_queue(fw, args[5] - 1) == NULL)) {
         return NETDAM_ADMIN_STATUS_NO_SUCH;
     }
-    /* Or one tenant's immediates would end up with another. */
-    if (args[5] != 0 && find_queue(fw, args[5] - 1)->tenant != args[4]) {
+    /* Or one tenant's immediates would end up with another, or NetDAM's among frames that are not. */
+    if (args[5] != 0 &&
+        (find_queue(fw, args[5] - 1)->tenant != args[4] || find_queue(fw, args[5] - 1)->type != NETDAM_QUEUE_NETDAM)) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     for (index = 0; index < fw->config.regions; index++) {
@@ -164,8 +165,12 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
         type > NETDAM_QUEUE_RAW || (vector >= fw->config.vectors && vector != NETDAM_VECTOR_NONE)) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
-    if (type == NETDAM_QUEUE_RAW) {
+    if (type == NETDAM_QUEUE_RAW && fw->config.no_raw) {
         return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+    }
+    /* Nothing about such a frame is authenticated. */
+    if (type == NETDAM_QUEUE_RAW && tenant != 0) {
+        return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     if (!has_tenant(fw, tenant)) {
         return NETDAM_ADMIN_STATUS_NO_SUCH;
@@ -181,13 +186,15 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
     if (args[5] != 0) {
         made.rq = args[4];
         made.rq_entries = UINT32_C(1) << args[5];
-        while (made.receive_key == 0 || receive_key_is_taken(fw, made.receive_key)) {
-            made.receive_key = ndfw_random(fw);
-        }
+    }
+    while (made.rq_entries != 0 && type == NETDAM_QUEUE_NETDAM &&
+           (made.receive_key == 0 || receive_key_is_taken(fw, made.receive_key))) {
+        made.receive_key = ndfw_random(fw);
     }
     made.sq_consumer = made.cq_producer = made.rq_consumer = (uint32_t)args[7];
     made.tenant = (uint32_t)tenant;
     made.vector = (uint16_t)vector;
+    made.type = (uint8_t)type;
     made.state = NETDAM_QUEUE_STATE_READY;
     if (ranges_overlap(made.sq, sq_bytes(&made), made.cq, cq_bytes(&made)) ||
         ranges_overlap(made.sq, sq_bytes(&made), made.rq, rq_bytes(&made)) ||
@@ -206,7 +213,7 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
     }
     start_ring(fw, made.sq, made.sq_consumer, NETDAM_RING_NEED_WAKEUP);
     start_ring(fw, made.cq, made.cq_producer, 0);
-    if (made.receive_key != 0) {
+    if (made.rq_entries != 0) {
         start_ring(fw, made.rq, made.rq_consumer, 0);
     }
     fw->queues[index] = made;
@@ -215,7 +222,7 @@ static enum netdam_admin_status queue_create(struct ndfw *fw, const uint64_t *ar
     return NETDAM_ADMIN_STATUS_OK;
 }
 
-/* A region whose immediates went to the pair keeps taking WRITEs, but has nowhere to put immediates. */
+/* A region whose immediates went to the pair keeps taking WRITEs, but has nowhere to put immediates. Its rules end. */
 static void forget_queue(struct ndfw *fw, uint32_t index)
 {
     for (uint32_t i = 0; i < fw->config.regions; i++) {
@@ -223,6 +230,7 @@ static void forget_queue(struct ndfw *fw, uint32_t index)
             fw->regions[i].queue = 0;
         }
     }
+    ndfw_raw_forget(fw, index);
 }
 
 static enum netdam_admin_status queue_destroy(struct ndfw *fw, const uint64_t *args)
@@ -370,7 +378,7 @@ static enum netdam_admin_status execute(struct ndfw *fw, uint32_t command, uint6
     case NETDAM_ADMIN_TENANT_SET:
         return ndfw_tenant_set(fw, args);
     case NETDAM_ADMIN_STEERING_SET:
-        return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+        return ndfw_raw_steer(fw, args);
     default:
         return NETDAM_ADMIN_STATUS_BAD_COMMAND;
     }

@@ -292,7 +292,7 @@ static bool take_descriptors(struct ndfw *fw)
     for (uint32_t n = 0; n < fw->config.queue_pairs; n++) {
         uint32_t index = around(fw->next_queue, n, fw->config.queue_pairs);
 
-        if (fw->queues[index].state == NETDAM_QUEUE_STATE_READY) {
+        if (fw->queues[index].state == NETDAM_QUEUE_STATE_READY && fw->queues[index].type == NETDAM_QUEUE_NETDAM) {
             more |= ndfw_queue_take(fw, index, TURN_DESCRIPTORS) == TURN_DESCRIPTORS;
         }
     }
@@ -352,17 +352,22 @@ static uint64_t next_deadline(const struct ndfw *fw)
 static void op_run(void *state, uint64_t now_ns, uint64_t budget_bytes, struct netdam_fw_run_result *result)
 {
     struct ndfw *fw = state;
-    bool more;
+    bool more, more_raw = false;
 
     fw->now_ns = now_ns;
     fw->work_bytes = 0;
-    fw->port_full = false;
+    fw->port_full = fw->raw_waits = false;
     for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
         if (fw->queues[i].state != NETDAM_QUEUE_STATE_NONE) {
             ndfw_queue_set_flags(fw, i, 0);
         }
     }
     ndfw_lane_timer(fw);
+    /* Taking turns: where the port takes one frame at a time, each kind gets every other one. */
+    fw->raw_first = !fw->raw_first;
+    if (fw->raw_first) {
+        more_raw = ndfw_raw_run(fw, budget_bytes / 2);
+    }
     do {
         drain_loopback(fw);
         more = take_descriptors(fw);
@@ -374,12 +379,15 @@ static void op_run(void *state, uint64_t now_ns, uint64_t budget_bytes, struct n
         more |= fw->collective_due | fw->chains_due;
         more |= fw->loopback_head != fw->loopback_tail;
     } while (more && fw->work_bytes < budget_bytes);
+    if (!fw->raw_first) {
+        more_raw = ndfw_raw_run(fw, budget_bytes / 2);
+    }
     ndfw_queue_signal(fw);
     result->next_ns = next_deadline(fw);
     result->work_bytes = fw->work_bytes;
-    result->port_full = fw->port_full;
-    result->more = more || fw->port_full;
-    if (fw->port_full && result->next_ns < now_ns + MS) {
+    result->port_full = fw->port_full || fw->raw_waits;
+    result->more = more || more_raw || result->port_full;
+    if (result->port_full && result->next_ns < now_ns + MS) {
         result->next_ns = now_ns + MS; /* what is due waits for the port */
     }
 }

@@ -57,10 +57,10 @@ struct ndfw_queue {
     uint64_t sq;
     uint64_t cq;
     uint64_t rq;
-    uint64_t receive_key; /* 0: no RQ */
+    uint64_t receive_key; /* 0: nobody can SEND to it */
     uint32_t sq_entries;
     uint32_t cq_entries;
-    uint32_t rq_entries;
+    uint32_t rq_entries; /* 0: no RQ */
     uint32_t sq_consumer;
     uint32_t rq_consumer;
     uint32_t cq_producer;
@@ -70,9 +70,17 @@ struct ndfw_queue {
     uint32_t group_end; /* sq_consumer behind the last descriptor of that group */
     uint32_t tenant;    /* who may SEND to it */
     uint16_t vector;
+    uint8_t type;   /* enum netdam_queue_type */
     uint8_t state;  /* enum netdam_queue_state */
     bool completed; /* a completion was stored since the interrupt was last considered */
     bool starved;   /* the next descriptor waits for room in the CQ */
+};
+
+/* Which frames a RAW queue pair gets. */
+struct ndfw_rule {
+    uint32_t queue;
+    uint16_t value;
+    uint8_t kind; /* enum netdam_steering */
 };
 
 /* Part of a local buffer: which region, and which use of its entry, was meant when the descriptor was taken. */
@@ -375,6 +383,12 @@ struct ndfw {
     bool transmit_loopback; /* the frame begun goes there */
     bool draining;          /* frames are being taken out of it */
 
+    struct ndfw_rule rules[NETDAM_STEERING_RULES];
+    uint32_t rule_count;
+    uint32_t next_raw; /* where the next round over RAW queue pairs starts */
+    bool raw_first;    /* in this run RAW frames are sent before NetDAM's */
+    bool raw_waits;    /* one has waited for the port in this run */
+
     uint32_t next_queue; /* where the next round over the rings starts */
     uint32_t next_peer;  /* likewise over the peers that may be open, and the context of chains behind them */
     uint32_t peer_end;   /* no peer from here on is open */
@@ -510,10 +524,17 @@ void ndfw_transmit_end(struct ndfw *fw, size_t bytes);
 /* The Internet checksum over the pseudo-header of IPv6. */
 uint16_t ndfw_checksum_ipv6(const uint8_t *ip, unsigned protocol, const uint8_t *data, size_t bytes);
 
+/* Whose a frame that has arrived is. */
+enum ndfw_taken {
+    NDFW_TAKEN_DEVICE, /* dealt with, or dropped and counted */
+    NDFW_TAKEN_BOTH,   /* dealt with, and a RAW queue pair may have it too */
+    NDFW_TAKEN_NOT,    /* a RAW queue pair's, or nobody's */
+};
+
 /* neighbour.c: ARP, neighbour discovery, ping */
-void ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes);
-void ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length);
-void ndfw_icmpv6_receive(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes);
+enum ndfw_taken ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes);
+enum ndfw_taken ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length);
+enum ndfw_taken ndfw_icmpv6_receive(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes);
 
 bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_is_static_neighbour(const struct ndfw *fw, const struct ndfw_endpoint *endpoint);
@@ -523,6 +544,15 @@ void ndfw_net_solicit(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 void ndfw_net_ask(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 void ndfw_net_doubt(struct ndfw *fw, const struct ndfw_endpoint *endpoint);
 bool ndfw_net_set_neighbour(struct ndfw *fw, uint8_t family, const uint8_t *address, const uint8_t *mac, bool fixed);
+
+/* raw.c: RAW queue pairs */
+enum netdam_admin_status ndfw_raw_steer(struct ndfw *fw, const uint64_t *args);
+/* The queue pair is destroyed. */
+void ndfw_raw_forget(struct ndfw *fw, uint32_t queue);
+/* A frame that is no NetDAM packet of this device; `both`: the device has dealt with it as well. */
+void ndfw_raw_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes, bool own_mac, bool both);
+/* Sends, for about `budget_bytes`. Returns true if there is more to send at once. */
+bool ndfw_raw_run(struct ndfw *fw, uint64_t budget_bytes);
 
 /* net.c */
 void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes);
@@ -709,6 +739,11 @@ bool ndfw_ways_are_confirmed(const struct ndfw *fw);
 /* queue.c: rings */
 uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t queue, uint32_t most);
 bool ndfw_queue_could_take(struct ndfw *fw, uint32_t queue);
+/* The next descriptor, which stays in the ring. False if there is none, or no room for its completion. */
+bool ndfw_queue_peek(struct ndfw *fw, uint32_t queue, struct netdam_descriptor *descriptor);
+/* Takes it out, completed. */
+void ndfw_queue_finish(struct ndfw *fw, uint32_t queue, const struct netdam_descriptor *descriptor,
+                       enum netdam_status status, uint32_t length);
 void ndfw_queue_set_flags(struct ndfw *fw, uint32_t queue, uint32_t flags);
 void ndfw_queue_signal(struct ndfw *fw);
 void ndfw_queue_flush(struct ndfw *fw, uint32_t queue, bool with_ring);

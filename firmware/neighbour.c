@@ -271,13 +271,12 @@ static bool is_next_hop(const struct ndfw *fw, unsigned family, const uint8_t *a
 }
 
 /* Only those that this node talks to, or passes chains on to, enter the table: gossip cannot fill it. */
-void ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes)
+enum ndfw_taken ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes)
 {
     bool for_us;
 
     if (bytes < ARP_BYTES || memcmp(arp, arp_fixed, sizeof(arp_fixed)) != 0 || ndfw_is_zero(fw->config.ipv4, 4)) {
-        ndfw_count(fw, NETDAM_COUNTER_RX_OTHER, 1);
-        return;
+        return NDFW_TAKEN_NOT;
     }
     for_us = memcmp(arp + 24, fw->config.ipv4, 4) == 0;
     if (!ndfw_is_zero(arp + 14, 4) && (arp[8] & 1) == 0 && memcmp(arp + 14, fw->config.ipv4, 4) != 0 &&
@@ -288,10 +287,11 @@ void ndfw_arp_receive(struct ndfw *fw, const uint8_t *arp, size_t bytes)
         ndfw_count(fw, NETDAM_COUNTER_ARP_REQUESTS, 1);
         send_arp(fw, ARP_REPLY, arp + 8, arp + 14);
     }
+    return NDFW_TAKEN_BOTH;
 }
 
 /* Answers a ping by turning the frame around. */
-void ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length)
+enum ndfw_taken ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
     size_t header = (size_t)(ip[0] & 15) * 4;
@@ -300,17 +300,16 @@ void ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length)
     uint16_t checksum;
 
     if (ip_length < header + ICMP_BYTES || ip[header] != ICMP_ECHO || ip[header + 1] != 0) {
-        ndfw_count(fw, NETDAM_COUNTER_RX_OTHER, 1);
-        return;
+        return NDFW_TAKEN_NOT;
     }
     if (ndfw_checksum_fold(ndfw_checksum_add(0, ip + header, ip_length - header)) != 0) {
         ndfw_count(fw, NETDAM_COUNTER_RX_CHECKSUM, 1);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     answer = ip_length > fw->config.mtu ? NULL : ndfw_transmit_begin(fw, false, bytes);
     if (answer == NULL) {
         ndfw_count(fw, NETDAM_COUNTER_ANSWERS_DROPPED, 1);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     memcpy(answer, frame, bytes);
     memcpy(answer, frame + 6, 6);
@@ -325,6 +324,7 @@ void ndfw_ping_receive(struct ndfw *fw, const uint8_t *frame, size_t ip_length)
     answer[header + 3] = (uint8_t)checksum;
     ndfw_count(fw, NETDAM_COUNTER_PINGS, 1);
     ndfw_transmit_end(fw, bytes);
+    return NDFW_TAKEN_DEVICE;
 }
 
 /* Asks anew for somebody who has fallen silent: the address may have been learnt wrongly, or have moved. */
@@ -359,40 +359,39 @@ static void learn_ipv6(struct ndfw *fw, const uint8_t *address, const uint8_t *m
     }
 }
 
-static void receive_discovery(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes)
+static enum ndfw_taken receive_discovery(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
     const uint8_t *from = ip + 8;
 
     if (bytes < ICMP6_DISCOVERY_BYTES || ip[7] != HOP_LIMIT || icmp[1] != 0) {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-        return;
+        return NDFW_TAKEN_NOT;
     }
     if (icmp[0] == ICMP6_ADVERTISEMENT) {
         learn_ipv6(fw, icmp + 8, link_option(icmp, bytes, ICMP6_OPTION_TARGET));
-        return;
+        return NDFW_TAKEN_BOTH;
     }
     learn_ipv6(fw, from, link_option(icmp, bytes, ICMP6_OPTION_SOURCE));
     if (memcmp(icmp + 8, fw->config.ipv6, 16) == 0 && !ndfw_is_zero(from, 16) && from[0] != 0xff) {
         ndfw_count(fw, NETDAM_COUNTER_ARP_REQUESTS, 1);
         send_discovery(fw, ICMP6_ADVERTISEMENT, frame + 6, from, fw->config.ipv6, ICMP6_SOLICITED);
     }
+    return NDFW_TAKEN_BOTH;
 }
 
-static void receive_ping_ipv6(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes)
+static enum ndfw_taken receive_ping_ipv6(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
     size_t all = NETDAM_ETHERNET_BYTES + NETDAM_IPV6_BYTES + bytes;
     uint8_t *answer;
 
     if (icmp[1] != 0 || memcmp(ip + 24, fw->config.ipv6, 16) != 0 || ndfw_is_zero(ip + 8, 16) || ip[8] == 0xff) {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-        return;
+        return NDFW_TAKEN_NOT;
     }
     answer = NETDAM_IPV6_BYTES + bytes > fw->config.mtu ? NULL : ndfw_transmit_begin(fw, false, all);
     if (answer == NULL) {
         ndfw_count(fw, NETDAM_COUNTER_ANSWERS_DROPPED, 1);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     memcpy(answer, frame, all);
     memcpy(answer, frame + 6, 6);
@@ -407,19 +406,20 @@ static void receive_ping_ipv6(struct ndfw *fw, const uint8_t *frame, const uint8
                ndfw_checksum_ipv6(answer, PROTOCOL_ICMP6, answer + NETDAM_IPV6_BYTES, bytes));
     ndfw_count(fw, NETDAM_COUNTER_PINGS, 1);
     ndfw_transmit_end(fw, all);
+    return NDFW_TAKEN_DEVICE;
 }
 
-void ndfw_icmpv6_receive(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes)
+enum ndfw_taken ndfw_icmpv6_receive(struct ndfw *fw, const uint8_t *frame, const uint8_t *icmp, size_t bytes)
 {
     if (bytes < ICMP_BYTES) {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-    } else if (ndfw_checksum_ipv6(frame + NETDAM_ETHERNET_BYTES, PROTOCOL_ICMP6, icmp, bytes) != 0) {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
-    } else if (icmp[0] == ICMP6_SOLICITATION || icmp[0] == ICMP6_ADVERTISEMENT) {
-        receive_discovery(fw, frame, icmp, bytes);
-    } else if (icmp[0] == ICMP6_ECHO) {
-        receive_ping_ipv6(fw, frame, icmp, bytes);
-    } else {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
+        return NDFW_TAKEN_NOT;
     }
+    if (ndfw_checksum_ipv6(frame + NETDAM_ETHERNET_BYTES, PROTOCOL_ICMP6, icmp, bytes) != 0) {
+        ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
+        return NDFW_TAKEN_DEVICE;
+    }
+    if (icmp[0] == ICMP6_SOLICITATION || icmp[0] == ICMP6_ADVERTISEMENT) {
+        return receive_discovery(fw, frame, icmp, bytes);
+    }
+    return icmp[0] == ICMP6_ECHO ? receive_ping_ipv6(fw, frame, icmp, bytes) : NDFW_TAKEN_NOT;
 }

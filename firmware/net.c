@@ -21,22 +21,22 @@ void ndfw_dropped(struct ndfw *fw, enum netdam_counter counter, size_t bytes)
  * `udp` has `bytes` bytes up to the end that IP names; `pseudo` is the sum of the pseudo-header. Of the packet, address
  * and link-layer address of the sender are filled in.
  */
-static void receive_udp(struct ndfw *fw, struct ndfw_packet *packet, const uint8_t *udp, size_t bytes, uint64_t pseudo)
+static enum ndfw_taken receive_udp(struct ndfw *fw, struct ndfw_packet *packet, const uint8_t *udp, size_t bytes,
+                                   uint64_t pseudo)
 {
     enum netdam_counter counter;
 
     if (bytes < NETDAM_UDP_BYTES || ndfw_get16(udp + 2) != fw->config.udp_port) {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-        return;
+        return NDFW_TAKEN_NOT;
     }
     if (ndfw_get16(udp + 4) != bytes) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     if (ndfw_get16(udp + 6) == 0 ? packet->from.family == 6
                                  : ndfw_checksum_fold(ndfw_checksum_add(pseudo, udp, bytes)) != 0) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     packet->from.port = (uint16_t)ndfw_get16(udp);
     switch (ndfw_decode(fw, udp + NETDAM_UDP_BYTES, bytes - NETDAM_UDP_BYTES, packet, &counter)) {
@@ -60,9 +60,10 @@ static void receive_udp(struct ndfw *fw, struct ndfw_packet *packet, const uint8
         }
         break;
     }
+    return NDFW_TAKEN_DEVICE;
 }
 
-static void receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
+static enum ndfw_taken receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
     struct ndfw_packet packet;
@@ -70,38 +71,42 @@ static void receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 
     if (bytes < NETDAM_IPV4_BYTES || ip[0] >> 4 != 4) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     header = (size_t)(ip[0] & 15) * 4;
     length = ndfw_get16(ip + 2);
     if (header < NETDAM_IPV4_BYTES || length < header || length > bytes) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     if (ndfw_checksum_fold(ndfw_checksum_add(0, ip, header)) != 0) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
-    /* Somebody else's, a fragment, or from an address that no answer can be sent to. */
+    /* Somebody else's, or a fragment. */
     if (memcmp(ip + 16, fw->config.ipv4, 4) != 0 || ndfw_is_zero(fw->config.ipv4, 4) ||
-        (ndfw_get16(ip + 6) & 0x3fff) != 0 || ip[12] == 0 || ip[12] >= 224) {
+        (ndfw_get16(ip + 6) & 0x3fff) != 0) {
+        return NDFW_TAKEN_NOT;
+    }
+    /* From an address that no answer can be sent to. */
+    if (ip[12] == 0 || ip[12] >= 224) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     if (ip[9] == PROTOCOL_ICMP) {
-        ndfw_ping_receive(fw, frame, length);
-    } else if (ip[9] == PROTOCOL_UDP) {
-        packet.from = (struct ndfw_endpoint){.family = 4};
-        memcpy(packet.from.mac, frame + 6, 6);
-        memcpy(packet.from.address, ip + 12, 4);
-        receive_udp(fw, &packet, ip + header, length - header,
-                    ndfw_checksum_add(PROTOCOL_UDP + length - header, ip + 12, 8));
-    } else {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
+        return ndfw_ping_receive(fw, frame, length);
     }
+    if (ip[9] != PROTOCOL_UDP) {
+        return NDFW_TAKEN_NOT;
+    }
+    packet.from = (struct ndfw_endpoint){.family = 4};
+    memcpy(packet.from.mac, frame + 6, 6);
+    memcpy(packet.from.address, ip + 12, 4);
+    return receive_udp(fw, &packet, ip + header, length - header,
+                       ndfw_checksum_add(PROTOCOL_UDP + length - header, ip + 12, 8));
 }
 
-static void receive_ipv6(struct ndfw *fw, const uint8_t *frame, size_t bytes)
+static enum ndfw_taken receive_ipv6(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 {
     const uint8_t *ip = frame + NETDAM_ETHERNET_BYTES;
     struct ndfw_packet packet;
@@ -109,50 +114,53 @@ static void receive_ipv6(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 
     if (bytes < NETDAM_IPV6_BYTES || ip[0] >> 4 != 6 || ndfw_get16(ip + 4) > bytes - NETDAM_IPV6_BYTES) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     length = ndfw_get16(ip + 4);
     if (ip[6] == PROTOCOL_ICMP6 && !ndfw_is_zero(fw->config.ipv6, 16)) {
-        ndfw_icmpv6_receive(fw, frame, ip + NETDAM_IPV6_BYTES, length);
-        return;
+        return ndfw_icmpv6_receive(fw, frame, ip + NETDAM_IPV6_BYTES, length);
     }
-    if (ip[6] != PROTOCOL_UDP || memcmp(ip + 24, fw->config.ipv6, 16) != 0 || ndfw_is_zero(fw->config.ipv6, 16) ||
-        ndfw_is_zero(ip + 8, 16) || ip[8] == 0xff) {
+    if (ip[6] != PROTOCOL_UDP || memcmp(ip + 24, fw->config.ipv6, 16) != 0 || ndfw_is_zero(fw->config.ipv6, 16)) {
+        return NDFW_TAKEN_NOT;
+    }
+    if (ndfw_is_zero(ip + 8, 16) || ip[8] == 0xff) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-        return;
+        return NDFW_TAKEN_DEVICE;
     }
     packet.from = (struct ndfw_endpoint){.family = 6};
     memcpy(packet.from.mac, frame + 6, 6);
     memcpy(packet.from.address, ip + 8, 16);
-    receive_udp(fw, &packet, ip + NETDAM_IPV6_BYTES, length, ndfw_checksum_add(PROTOCOL_UDP + length, ip + 8, 32));
+    return receive_udp(fw, &packet, ip + NETDAM_IPV6_BYTES, length,
+                       ndfw_checksum_add(PROTOCOL_UDP + length, ip + 8, 32));
 }
 
 void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes)
 {
     const uint8_t *packet = frame + NETDAM_ETHERNET_BYTES;
+    enum ndfw_taken taken = NDFW_TAKEN_NOT;
     size_t length;
+    bool own_mac;
 
     if (bytes < NETDAM_ETHERNET_BYTES || bytes > NDFW_FRAME_MAX) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
         return;
     }
     length = bytes - NETDAM_ETHERNET_BYTES;
-    if ((frame[0] & 1) == 0 && !ndfw_is_same_mac(frame, fw->config.mac)) {
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
-        return;
-    }
-    switch (ndfw_get16(frame + 12)) {
+    own_mac = (frame[0] & 1) != 0 || ndfw_is_same_mac(frame, fw->config.mac);
+    switch (own_mac ? ndfw_get16(frame + 12) : 0) {
     case ETHERTYPE_ARP:
-        ndfw_arp_receive(fw, packet, length);
+        taken = ndfw_arp_receive(fw, packet, length);
         break;
     case ETHERTYPE_IPV4:
-        receive_ipv4(fw, frame, length);
+        taken = receive_ipv4(fw, frame, length);
         break;
     case ETHERTYPE_IPV6:
-        receive_ipv6(fw, frame, length);
+        taken = receive_ipv6(fw, frame, length);
         break;
     default:
-        ndfw_dropped(fw, NETDAM_COUNTER_RX_OTHER, bytes);
         break;
+    }
+    if (taken != NDFW_TAKEN_DEVICE) {
+        ndfw_raw_receive(fw, frame, bytes, own_mac, taken == NDFW_TAKEN_BOTH);
     }
 }

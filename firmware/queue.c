@@ -462,6 +462,30 @@ static bool may_start(const struct ndfw *fw, const struct ndfw_queue *queue, con
             (fw->tour_free != NDFW_NONE && (descriptor->opcode == NETDAM_OP_CHAIN || collective_has_room(fw))));
 }
 
+bool ndfw_queue_peek(struct ndfw *fw, uint32_t index, struct netdam_descriptor *descriptor)
+{
+    struct ndfw_queue *queue = &fw->queues[index];
+    bool waits = waiting(fw, index) != 0;
+    bool room = waits && completion_room(fw, index) != 0;
+
+    queue->starved = waits && !room && queue->state == NETDAM_QUEUE_STATE_READY;
+    if (room) {
+        copy_descriptor(fw, queue, descriptor);
+    }
+    return room;
+}
+
+void ndfw_queue_finish(struct ndfw *fw, uint32_t index, const struct netdam_descriptor *descriptor,
+                       enum netdam_status status, uint32_t length)
+{
+    release_descriptor(fw, &fw->queues[index]);
+    fw->queues[index].outstanding++;
+    fw->work_bytes += sizeof(struct netdam_descriptor);
+    ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
+    ndfw_trace(fw, NETDAM_FW_TRACE_DESCRIPTOR, descriptor->opcode, index, descriptor->user_data);
+    complete(fw, index, descriptor, status, 0, length, 0, 0);
+}
+
 uint32_t ndfw_queue_take(struct ndfw *fw, uint32_t index, uint32_t most)
 {
     struct ndfw_queue *queue = &fw->queues[index];
@@ -492,7 +516,8 @@ bool ndfw_queue_could_take(struct ndfw *fw, uint32_t index)
     struct ndfw_queue *queue = &fw->queues[index];
     struct netdam_descriptor descriptor;
     bool was_ready = queue->state == NETDAM_QUEUE_STATE_READY;
-    bool waits = waiting(fw, index) != 0 && fw->operation_free != NDFW_NONE;
+    bool raw = queue->type == NETDAM_QUEUE_RAW;
+    bool waits = waiting(fw, index) != 0 && (raw || fw->operation_free != NDFW_NONE);
     bool room = waits && completion_room(fw, index) != 0;
 
     if (was_ready && queue->state != NETDAM_QUEUE_STATE_READY) {
@@ -502,8 +527,8 @@ bool ndfw_queue_could_take(struct ndfw *fw, uint32_t index)
         queue->starved = true; /* nobody rings for room in the CQ: the next run has to set the timer */
         return true;
     }
-    if (!room) {
-        return false;
+    if (!room || raw) {
+        return room;
     }
     copy_descriptor(fw, queue, &descriptor);
     return may_start(fw, queue, &descriptor);
@@ -531,7 +556,7 @@ static uint32_t receive_waiting(struct ndfw *fw, uint32_t index)
     struct ndfw_queue *queue = &fw->queues[index];
     uint32_t producer;
 
-    if (queue->state != NETDAM_QUEUE_STATE_READY || queue->receive_key == 0) {
+    if (queue->state != NETDAM_QUEUE_STATE_READY || queue->rq_entries == 0) {
         return 0;
     }
     producer = __atomic_load_n(&ring_at(fw, queue->rq)->producer, __ATOMIC_ACQUIRE);

@@ -369,6 +369,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         fw->ipv4_prefix = config->wire_prefix;
     } else {
         route_by_kernel(fw);
+        fw->no_raw = 1; /* a UDP socket has no other frames */
     }
     soft->platform = (struct netdam_fw_platform){
         .opaque = soft,

@@ -306,6 +306,8 @@ static void write_constants(void)
     ROW(NETDAM_STEERING_ETHERTYPE, "steering: value is an EtherType")
     ROW(NETDAM_STEERING_UDP_PORT, "steering: value is a UDP destination port")
     ROW(NETDAM_STEERING_DEFAULT, "steering: everything else for the own MAC, broadcast and multicast")
+    ROW(NETDAM_STEERING_PROMISCUOUS, "steering: everything for other MACs")
+    ROW(NETDAM_STEERING_RULES, "steering: rules that can exist at once")
 
     table_heading(f, "Rings", "| constant | value | meaning |");
     ROW(NETDAM_RING_ALIGN, "alignment of a ring's start")

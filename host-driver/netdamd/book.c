@@ -206,6 +206,10 @@ static uint32_t queue_create(struct ndbroker_book *book, struct ndbroker_owner *
          !place_ring(owner, arguments[4], arguments[5], sizeof(struct netdam_descriptor), &rings[2]))) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
+    /* Such a pair sends in the machine's name, and sees what is not meant for the client. */
+    if ((arguments[6] & 0xffff) != NETDAM_QUEUE_NETDAM && !owner->is_privileged) {
+        return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+    }
     memcpy(own, arguments, sizeof(own));
     if (vector != NETDAM_VECTOR_NONE) {
         if (vector >= NETDAM_QUEUE_PAIRS_MAX || owner->vector_of[vector] == 0) {

@@ -20,6 +20,9 @@ enum action {
     PEER,    /* last byte of the address */
     REGION,  /* base in KiB, KiB, permissions and queue pair + 1 */
     RECEIVE, /* queue, length 2, region, address 2, in short */
+    RAW,     /* RAW queue pair in the usual place, rule, value 2 */
+    FRAME,   /* to whom, length 2, bytes */
+    SEND,    /* queue, length 2, address 2, odd; bytes of the frame's head */
     ACTION_COUNT,
 };
 
@@ -133,7 +136,7 @@ static void command(struct fuzz_device *device, struct fuzz_input *input)
     fuzz_admin(device, (enum netdam_admin)which, args, results);
 }
 
-static void queue_create(struct fuzz_device *device, unsigned which)
+static void queue_create(struct fuzz_device *device, unsigned which, enum netdam_queue_type type)
 {
     uint64_t args[NETDAM_ADMIN_ARGS] = {ring_place(which),
                                         3,
@@ -141,7 +144,7 @@ static void queue_create(struct fuzz_device *device, unsigned which)
                                         3 + (which >> 6),
                                         ring_place(which) + RQ_PLACE,
                                         3,
-                                        (uint64_t)(which >> 2 & 7) << 16,
+                                        type | (uint64_t)(which >> 2 & 7) << 16,
                                         UINT64_C(0xfffffffa)};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
@@ -185,6 +188,74 @@ static void poke(struct fuzz_device *device, struct fuzz_input *input, bool late
     device->poke_after = after;
     device->poke_offset = offset;
     device->poke_bytes = bytes;
+}
+
+/* A RAW queue pair, and a rule for whichever is the first. */
+static void raw_create(struct fuzz_device *device, struct fuzz_input *input)
+{
+    uint64_t args[NETDAM_ADMIN_ARGS] = {0};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+    unsigned which = fuzz_u8(input);
+
+    queue_create(device, which, NETDAM_QUEUE_RAW);
+    args[0] = which >> 6;
+    args[1] = fuzz_u8(input) & 7;
+    args[2] = fuzz_uint(input, 2);
+    fuzz_admin(device, NETDAM_ADMIN_STEERING_SET, args, results);
+}
+
+/* Link-layer addresses as they should be, mostly; then anything. */
+static void put_head(const struct fuzz_device *device, uint8_t *frame, unsigned odd, bool from_device)
+{
+    memset(frame, odd & 1 ? 0xff : odd & 2 ? 0x22 : 0, 12);
+    memcpy(frame + (from_device ? 6 : 0), device->node.config.mac, (odd & 3) == 3 ? 5 : (odd & 3) == 0 ? 6 : 0);
+    if (from_device && (odd & 8) == 0) {
+        memcpy(frame + 6, device->node.config.mac, 6);
+    }
+}
+
+static void receive_frame(struct fuzz_device *device, struct fuzz_input *input)
+{
+    static uint8_t frame[FUZZ_FRAME_BYTES];
+    unsigned odd = fuzz_u8(input);
+    size_t bytes = fuzz_uint(input, 2) % FUZZ_FRAME_BYTES;
+    size_t given = bytes;
+    const uint8_t *at = fuzz_bytes(input, &given);
+
+    memset(frame, 0, sizeof(frame));
+    put_head(device, frame, odd, false);
+    memcpy(frame + 12, at, given < FUZZ_FRAME_BYTES - 12 ? given : FUZZ_FRAME_BYTES - 12);
+    if ((odd & 4) != 0) {
+        ndtest_frame_repair(frame, bytes, false);
+    }
+    fuzz_receive(device, frame, bytes);
+}
+
+/* From where the seeds have a region. */
+static void send_frame(struct fuzz_device *device, struct fuzz_input *input)
+{
+    unsigned queue = fuzz_u8(input) & 3;
+    uint64_t sq = ring_place(queue);
+    uint32_t producer = load32(device, sq);
+    struct netdam_descriptor d = {.length = (uint32_t)fuzz_uint(input, 2)};
+    uint8_t head[96] = {0};
+    size_t given = sizeof(head) - 12;
+    const uint8_t *at;
+    unsigned odd;
+
+    d.u.buffer.local_address = fuzz_uint(input, 2) & 0x1fff;
+    odd = fuzz_u8(input);
+    at = fuzz_bytes(input, &given);
+    put_head(device, head, odd, true);
+    memcpy(head + 12, at, given);
+    memcpy(device->node.memory + LIST_BASE + d.u.buffer.local_address, head, sizeof(head));
+    if ((odd & 0x40) != 0) {
+        d.flags = NETDAM_DESCRIPTOR_LIST;
+        add_list(device, &d, odd);
+    }
+    memcpy(device->node.memory + sq + 128 + 64 * (producer & 7), &d, sizeof(d));
+    store32(device, sq, producer + 1);
+    fuzz_register_write(device, NETDAM_PAGE_DOORBELLS + queue * NETDAM_PAGE_BYTES, 4, 1);
 }
 
 static void act(struct fuzz_device *device, struct fuzz_input *input)
@@ -239,7 +310,16 @@ static void act(struct fuzz_device *device, struct fuzz_input *input)
         store32(device, ring_place(queue) + CQ_PLACE + 64, load32(device, ring_place(queue) + CQ_PLACE));
         break;
     case QUEUE:
-        queue_create(device, fuzz_u8(input));
+        queue_create(device, fuzz_u8(input), NETDAM_QUEUE_NETDAM);
+        break;
+    case RAW:
+        raw_create(device, input);
+        break;
+    case FRAME:
+        receive_frame(device, input);
+        break;
+    case SEND:
+        send_frame(device, input);
         break;
     case PEER:
         peer_open(device, fuzz_u8(input) & 3);

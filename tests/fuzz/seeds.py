@@ -7,7 +7,7 @@ import sys
 
 FRAME_RAW, FRAME_REPAIRED, FRAME_CRC, ANSWER, REFLECTION, TIME, POST, CHANGE, PORT_FULL, RECEIVE = range(10)
 (REGISTER_WRITE, REGISTER_READ, COMMAND, POKE, POKE_LATER, RUN, SLEEP, PRODUCE, ANSWER_RING, CONSUME, QUEUE, PEER,
- REGION, RECEIVE_RING) = range(14)
+ REGION, RECEIVE_RING, RAW, FRAME, SEND_FRAME) = range(17)
 
 
 def hex_bytes(path):
@@ -42,6 +42,25 @@ def produce(queue, opcode, operation, type_, length, flags=0, entries=0):
 
 def receive_ring(queue, length, entries=0):
     return struct.pack("<BBHBHB", RECEIVE_RING, queue, length, 0, 256, 0x40 | entries if entries else 0)
+
+
+def raw_seeds():
+    """RAW queue pairs with each rule: frames that they get, frames that they send."""
+    own = bytes.fromhex("0a000002")
+    udp = bytes.fromhex("08004500001c000040004011") + bytes(2) + own + bytes.fromhex("0a000001 4e44 1388 0008 0000")
+    ports = udp[:-8] + bytes.fromhex("1388 0035 0008 0000")
+    version6 = bytes.fromhex("86dd6000000000081140") + bytes(32) + bytes.fromhex("1388 0035 0008 0000")
+    arp = bytes.fromhex("0806 0001 0800 0604 0001 020000000001 0a000001 000000000000") + own
+    heads = (udp, ports, version6, arp, bytes.fromhex("88b5"), bytes.fromhex("81000005") + ports)
+    run = bytes([RUN, 10, 255, 255, CONSUME, 0])
+    for rule, value in ((0, 0x0800), (0, 0x88b5), (1, 53), (2, 0), (3, 0)):
+        start = bytes([RAW, 0, rule]) + struct.pack("<H", value) + bytes([REGION, 16, 32, 0x3f])
+        buffers = receive_ring(0, 2000) + receive_ring(0, 2000, 3) + receive_ring(0, 10)
+        yield start + buffers + b"".join(
+            bytes([FRAME, to]) + struct.pack("<H", len(head)) + head for head in heads for to in (0, 1, 2, 4)) + run
+        yield start + b"".join(
+            struct.pack("<BBHHB", SEND_FRAME, 0, length, 0, odd) + head.ljust(84, b"\0") + run
+            for head in heads for length in (60, 1514, 1515) for odd in (0, 8, 0x43))
 
 
 def segments(opcode, names):
@@ -79,6 +98,8 @@ def main():
         sys.exit("seeds.py: no golden packets in %s" % golden)
     for name, data in packets:
         (frames / name).write_bytes(frame(FRAME_RAW, data) + frame(FRAME_REPAIRED, data))
+    for number, seed in enumerate(raw_seeds()):
+        (rings / ("raw-%d" % number)).write_bytes(seed)
     for number, op in enumerate(OPS):
         confirmed = answer(0, 0x40) + answer(0, 0) + answer(0, 0) + answer(1, 0) + answer(2, 0)
         (frames / ("post-%d" % number)).write_bytes(post(*op) + confirmed + post(*op) + bytes([TIME, 30]) + confirmed)

@@ -307,31 +307,22 @@ enum netdam_admin_status ndtest_neighbour_set(struct ndtest_node *node, const st
     return ndtest_node_admin(node, NETDAM_ADMIN_NEIGHBOUR_SET, args, 4, NULL, now_ns);
 }
 
-enum netdam_admin_status ndtest_queue_create_receiving(struct ndtest_queue *queue, struct ndtest_node *node,
-                                                       uint64_t sq_base, unsigned sq_log2, uint64_t cq_base,
-                                                       unsigned cq_log2, uint64_t rq_base, unsigned rq_log2,
-                                                       uint32_t first_index, uint64_t now_ns)
+static enum netdam_admin_status create_queue(struct ndtest_queue *queue, struct ndtest_node *node,
+                                             const uint64_t args[NETDAM_ADMIN_ARGS], uint64_t now_ns)
 {
-    uint64_t args[] = {sq_base,
-                       sq_log2,
-                       cq_base,
-                       cq_log2,
-                       rq_log2 != 0 ? rq_base : 0,
-                       rq_log2,
-                       NETDAM_QUEUE_NETDAM | (uint64_t)NETDAM_VECTOR_NONE << 16,
-                       first_index};
+    uint32_t first_index = (uint32_t)args[7];
     uint64_t results[NETDAM_ADMIN_RESULTS];
     enum netdam_admin_status status = ndtest_node_admin(node, NETDAM_ADMIN_QUEUE_CREATE, args, 8, results, now_ns);
 
     *queue = (struct ndtest_queue){
         .node = node,
-        .sq_base = sq_base,
-        .cq_base = cq_base,
-        .rq_base = rq_base,
+        .sq_base = args[0],
+        .cq_base = args[2],
+        .rq_base = args[4],
         .receive_key = results[1],
-        .sq_log2 = sq_log2,
-        .cq_log2 = cq_log2,
-        .rq_log2 = rq_log2,
+        .sq_log2 = (unsigned)args[1],
+        .cq_log2 = (unsigned)args[3],
+        .rq_log2 = (unsigned)args[5],
         .id = (uint32_t)results[0],
         .produced = first_index,
         .consumed = first_index,
@@ -339,6 +330,33 @@ enum netdam_admin_status ndtest_queue_create_receiving(struct ndtest_queue *queu
         .open = status == NETDAM_ADMIN_STATUS_OK,
     };
     return status;
+}
+
+enum netdam_admin_status ndtest_queue_create_receiving(struct ndtest_queue *queue, struct ndtest_node *node,
+                                                       uint64_t sq_base, unsigned sq_log2, uint64_t cq_base,
+                                                       unsigned cq_log2, uint64_t rq_base, unsigned rq_log2,
+                                                       uint32_t first_index, uint64_t now_ns)
+{
+    const uint64_t args[] = {sq_base,
+                             sq_log2,
+                             cq_base,
+                             cq_log2,
+                             rq_log2 != 0 ? rq_base : 0,
+                             rq_log2,
+                             NETDAM_QUEUE_NETDAM | (uint64_t)NETDAM_VECTOR_NONE << 16,
+                             first_index};
+
+    return create_queue(queue, node, args, now_ns);
+}
+
+enum netdam_admin_status ndtest_queue_create_raw(struct ndtest_queue *queue, struct ndtest_node *node, uint64_t base,
+                                                 unsigned log2, uint64_t now_ns)
+{
+    uint64_t rq = base + netdam_ring_bytes(log2, sizeof(struct netdam_descriptor));
+    uint64_t cq = rq + netdam_ring_bytes(log2, sizeof(struct netdam_descriptor));
+    const uint64_t args[] = {base, log2, cq, log2, rq, log2, NETDAM_QUEUE_RAW | (uint64_t)NETDAM_VECTOR_NONE << 16, 0};
+
+    return create_queue(queue, node, args, now_ns);
 }
 
 enum netdam_admin_status ndtest_queue_create(struct ndtest_queue *queue, struct ndtest_node *node, uint64_t sq_base,

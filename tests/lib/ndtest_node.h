@@ -111,6 +111,9 @@ enum netdam_admin_status ndtest_queue_create_receiving(struct ndtest_queue *queu
                                                        uint64_t sq_base, unsigned sq_log2, uint64_t cq_base,
                                                        unsigned cq_log2, uint64_t rq_base, unsigned rq_log2,
                                                        uint32_t first_index, uint64_t now_ns);
+/* The same for frames that are not NetDAM's: of type RAW, with as many entries in each ring. */
+enum netdam_admin_status ndtest_queue_create_raw(struct ndtest_queue *queue, struct ndtest_node *node, uint64_t base,
+                                                 unsigned log2, uint64_t now_ns);
 enum netdam_admin_status ndtest_queue_destroy(struct ndtest_queue *queue, uint64_t now_ns);
 
 /*

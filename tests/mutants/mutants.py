@@ -39,6 +39,10 @@ LIKELY = {
     "tenant.c": ["tenant", "tenant_attack"],
     "hop.c": ["hop", "hop_copies"],
     "collective.c": ["collective_refused", "collective_end", "collective"],
+    "raw.c": ["raw"],
+    "net.c": ["net", "raw", "neighbour6"],
+    "neighbour.c": ["net", "neighbour6", "raw"],
+    "firmware.c": ["raw", "queue", "config"],
     "tour.c": ["tour_ends", "tour_lanes", "tour"],
 }
 

@@ -285,6 +285,27 @@ static void neighbours_are_set_by_the_privileged(void **state)
                      NETDAM_ADMIN_STATUS_NO_SUCH);
 }
 
+static void raw_queue_pairs_are_for_the_privileged(void **state)
+{
+    struct ndbroker_owner owner = {.id = 7};
+    uint64_t arguments[NETDAM_ADMIN_ARGS] = {0, 4, 0, 4, 0, 4, NETDAM_QUEUE_RAW | (uint64_t)NETDAM_VECTOR_NONE << 16};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+    uint64_t rings;
+
+    (void)state;
+    assert_int_equal(ndbroker_take(fixture.book, &owner, 16384, 64, &rings), 0);
+    arguments[0] = rings;
+    arguments[2] = rings + 4096;
+    arguments[4] = rings + 8192;
+    assert_int_equal(ndbroker_admin(fixture.book, &owner, NETDAM_ADMIN_QUEUE_CREATE, arguments, results),
+                     NETDAM_ADMIN_STATUS_UNSUPPORTED);
+    assert_int_equal(fixture.log_count, 0);
+    owner.is_privileged = true;
+    assert_int_equal(ndbroker_admin(fixture.book, &owner, NETDAM_ADMIN_QUEUE_CREATE, arguments, results),
+                     NETDAM_ADMIN_STATUS_OK);
+    assert_true(ndbroker_release(fixture.book, &owner));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_refused_destruction_names_is_kept, open_book, close_book),
         cmocka_unit_test_setup_teardown(rings_and_regions_lie_within_one_piece, open_book, close_book),
         cmocka_unit_test_setup_teardown(neighbours_are_set_by_the_privileged, open_book, close_book),
+        cmocka_unit_test_setup_teardown(raw_queue_pairs_are_for_the_privileged, open_book, close_book),
     };
 
     return cmocka_run_group_tests_name("netdamd, the book", tests, NULL, NULL);

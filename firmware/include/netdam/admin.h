@@ -30,7 +30,8 @@
       "static link-layer address")                                                                                     \
     X(OPCODE_QUERY, 9, "opcode, operation, type", "executed (0 or 1), NETDAM_ALG_* flags",                             \
       "what this firmware does with a combination")                                                                    \
-    X(STEERING_SET, 10, "queue pair, enum netdam_steering, value", "", "which other frames a RAW queue gets")          \
+    X(STEERING_SET, 10, "queue pair, enum netdam_steering, value", "",                                                 \
+      "give a RAW queue pair the other frames that a rule names, until it is destroyed")                               \
     X(TENANT_SET, 11, "tenant (not 0), key, first 8 bytes, key, last 8 bytes (big-endian), enum netdam_tenant_mode",   \
       "", "make a tenant known, give it another key, or forget it; the key's registers read as 0 afterwards")
 
@@ -41,7 +42,7 @@
     X(BAD_ARGUMENT, 2, "an argument is out of range, misaligned or contradicts another")                               \
     X(NO_SUCH, 3, "region, queue pair, peer or tenant does not exist")                                                 \
     X(NO_SPACE, 4, "the table is full")                                                                                \
-    X(EXISTS, 5, "the key is in use; the tenant has regions, queue pairs or peers")                                    \
+    X(EXISTS, 5, "the key or rule is in use; the tenant has regions, queue pairs or peers")                            \
     X(UNSUPPORTED, 6, "defined, but this firmware does not do it")
 
 #define NETDAM_ADMIN_ENUM(name, value, arguments, results, text) NETDAM_ADMIN_##name = (value),
@@ -72,12 +73,20 @@ enum netdam_queue_state {
     NETDAM_QUEUE_STATE_ERROR = 2, /* an index was impossible; destroy and create it again */
 };
 
-/* Steering rules of RAW queues: the first match in this order wins; a frame without a match is counted and dropped. */
+/*
+ * Steering rules of RAW queue pairs: the first match in this order wins; a frame without a match is counted and dropped.
+ * No rule takes what is for the NetDAM port of an own address, or a ping to one; ARP and neighbour discovery are taken
+ * by the rule as well as by the device.
+ */
 enum netdam_steering {
-    NETDAM_STEERING_ETHERTYPE = 0, /* value: EtherType */
-    NETDAM_STEERING_UDP_PORT = 1,  /* value: destination port */
-    NETDAM_STEERING_DEFAULT = 2,   /* everything else for the own MAC, broadcast and multicast */
+    NETDAM_STEERING_ETHERTYPE = 0,   /* value: EtherType, from 0x600 on */
+    NETDAM_STEERING_UDP_PORT = 1,    /* value: destination port */
+    NETDAM_STEERING_DEFAULT = 2,     /* everything else for the own MAC, broadcast and multicast; value: 0 */
+    NETDAM_STEERING_PROMISCUOUS = 3, /* everything for other MACs; value: 0. The pair may send from any address */
 };
+
+/* Rules that can exist at once. */
+#define NETDAM_STEERING_RULES 64
 
 #define NETDAM_VECTOR_NONE 0xffffu
 

@@ -50,7 +50,10 @@
     X(RX_REPLAYED, "frames dropped because their tenant's counter was seen before, or is older than can be told")      \
     X(TENANT_SENDERS, "senders remembered at the moment, so that nothing of theirs is taken twice")                    \
     X(TENANT_SENDERS_FORGOTTEN, "senders forgotten to make room, or with their tenant's key")                          \
-    X(TENANT_SENDERS_FULL, "frames dropped because there was no room for their sender")
+    X(TENANT_SENDERS_FULL, "frames dropped because there was no room for their sender")                                \
+    X(RAW_SENT, "frames sent for RAW queue pairs")                                                                     \
+    X(RAW_RECEIVED, "frames stored in buffers of RAW queue pairs")                                                     \
+    X(RAW_DROPPED, "frames for a RAW queue pair that had no buffer long enough, or no room for the completion")
 
 #define NETDAM_COUNTER_ENUM(name, text) NETDAM_COUNTER_##name,
 enum netdam_counter { NETDAM_COUNTER_LIST(NETDAM_COUNTER_ENUM) NETDAM_COUNTER_COUNT };

@@ -6,7 +6,7 @@
 #include "netdam/types.h"
 
 /* Raised whenever a structure or the meaning of a call below changes. */
-#define NETDAM_FW_ABI_VERSION 2u
+#define NETDAM_FW_ABI_VERSION 3u
 
 /* The symbol that an image exports: const struct netdam_fw_ops *netdam_fw_entry(void). */
 #define NETDAM_FW_ENTRY "netdam_fw_entry"
@@ -49,6 +49,7 @@ struct netdam_fw_config {
     uint8_t ipv4_prefix;    /* bits; (default) 24 */
     uint8_t no_payload_crc; /* 1: do not add a CRC to payloads */
     uint8_t no_merge;       /* 1: every descriptor has packets of its own */
+    uint8_t no_raw;         /* 1: the port carries NetDAM alone, so there are no RAW queue pairs */
     uint16_t vectors;       /* interrupt vectors that exist */
 
     uint32_t mtu;          /* (default) 1500 */

@@ -86,6 +86,9 @@ enum netdam_descriptor_flag { NETDAM_DESCRIPTOR_FLAG_LIST(NETDAM_DESCRIPTOR_FLAG
  * what is sent (again) is what is there then, and where that has cost the certainty whether it was applied, the
  * completion says FLUSHED or TIMEOUT.
  *
+ * In a RAW queue pair a descriptor is a whole Ethernet frame to send: user_data, length, local_region and local_address
+ * (or a list), and of the flags FENCE; everything else is 0. A buffer in its RQ is filled with one frame.
+ *
  * Collectives (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER) are posted once on every node of a group,
  * with the same list of struct netdam_member at `remote_address`, list_count entries, in the local region; `peer` is the
  * own place in it, and `immediate`, without IMMEDIATE, counts the collectives of this group from 1 on. `length` is of

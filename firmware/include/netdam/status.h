@@ -37,7 +37,7 @@ enum netdam_status_class {
     X(LOCAL_DESCRIPTOR, 0x80, LOCAL, "descriptor has an undefined or contradicting field")                             \
     X(LOCAL_REGION, 0x81, LOCAL, "local region does not exist, or ceased to exist before the end")                     \
     X(LOCAL_RANGE, 0x82, LOCAL, "part of the local range lies outside the local region")                               \
-    X(LOCAL_PERMISSION, 0x83, LOCAL, "the local region does not permit this access")                                   \
+    X(LOCAL_PERMISSION, 0x83, LOCAL, "the local region does not permit this access, or the frame is not to be sent")   \
     X(LOCAL_PEER, 0x84, LOCAL, "peer handle is not open")                                                              \
     X(LOCAL_UNSUPPORTED, 0x85, LOCAL, "defined, but this firmware does not execute it")                                \
     X(UNREACHABLE, 0x86, LOCAL, "no link-layer address could be found for the peer")                                   \

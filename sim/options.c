@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command line of netdam-node. */
 #define _GNU_SOURCE
-#include "options.h"
+#include "options_parse.h"
 #include "address.h"
 #include "netdam/admin.h"
 #include "netdam/firmware.h"
@@ -30,6 +30,8 @@ static const char help[] =
     "      --nodes N            N nodes, node0 and so on, that differ by their port\n"
     "      --step port|address  or by their address: what is counted upward from --listen (port)\n"
     "      --node NAME          options behind it are this node's; those before the first --node hold for all\n"
+    "      --topology FILE      the nodes of a topology file; the options hold for all\n"
+    "      --only NAME,...      of these, those with such names; the name of a group stands for all of it\n"
     "\n"
     "A node; %%n in a path is the number of the node, from 0:\n"
     "  -l, --listen ADDR:PORT   IPv4 address and UDP port; port 0 takes a free one (127.0.0.1:%u)\n"
@@ -64,12 +66,14 @@ static const char help[] =
     "with\n"
     "2 when an argument is wrong. Sizes take the suffixes K, M, G and T.\n";
 
-enum { OPTION_NODES = 256, OPTION_STEP, OPTION_NODE, OPTION_STATUS };
+enum { OPTION_NODES = 256, OPTION_STEP, OPTION_NODE, OPTION_TOPOLOGY, OPTION_ONLY, OPTION_STATUS };
 
 static const struct option long_options[] = {
     {"nodes", required_argument, NULL, OPTION_NODES},
     {"step", required_argument, NULL, OPTION_STEP},
     {"node", required_argument, NULL, OPTION_NODE},
+    {"topology", required_argument, NULL, OPTION_TOPOLOGY},
+    {"only", required_argument, NULL, OPTION_ONLY},
     {"status", required_argument, NULL, OPTION_STATUS},
     {"listen", required_argument, NULL, 'l'},
     {"memory", required_argument, NULL, 'm'},
@@ -98,36 +102,19 @@ struct ndsim_text {
     char text[];
 };
 
-/* A node as its options are read; key and permissions are those of the whole memory. */
-struct draft {
-    struct ndsim_node_options node;
-    uint64_t key;
-    uint32_t permissions;
-    bool whole; /* --key or --permissions was given */
-};
-
-struct parser {
-    struct ndsim_options *options;
-    struct draft common;
-    struct draft *drafts;
-    uint64_t count; /* --nodes; 0: not given */
-    bool step_address;
-};
-
-static bool wrong(const char *option, const char *value, const char *expected)
+bool ndsim_options_wrong(const char *option, const char *value, const char *expected)
 {
     fprintf(stderr, "netdam-node: --%s %s: expected %s\n", option, value, expected);
     return false;
 }
 
-static bool no_memory(void)
+bool ndsim_options_no_memory(void)
 {
     fputs("netdam-node: out of memory\n", stderr);
     return false;
 }
 
-/* A text that lives as long as the options; NULL if there is no memory. */
-static char *keep(struct ndsim_options *options, const char *format, ...)
+char *ndsim_options_keep(struct ndsim_options *options, const char *format, ...)
 {
     struct ndsim_text *text;
     va_list arguments;
@@ -138,6 +125,7 @@ static char *keep(struct ndsim_options *options, const char *format, ...)
     va_end(arguments);
     text = malloc(sizeof(*text) + (size_t)length + 1);
     if (text == NULL) {
+        ndsim_options_no_memory();
         return NULL;
     }
     va_start(arguments, format);
@@ -155,7 +143,7 @@ static bool parse_wire(struct ndsim_options *options, const char *value, struct 
     if (colon == NULL || colon == value || colon[1] == 0) {
         return false;
     }
-    node->wire_path = keep(options, "%.*s", (int)(colon - value), value);
+    node->wire_path = ndsim_options_keep(options, "%.*s", (int)(colon - value), value);
     node->wire_peer_path = colon + 1;
     return node->wire_path != NULL;
 }
@@ -214,14 +202,14 @@ static bool parse_region_value(const char *name, const char *value, struct ndsim
 static bool parse_region(struct ndsim_options *options, const char *text, struct ndsim_node_options *node)
 {
     struct ndsim_region *region = &node->regions[node->region_count];
-    char *rest = keep(options, "%s", text);
+    char *rest = ndsim_options_keep(options, "%s", text);
     char *name;
 
     if (rest == NULL) {
-        return no_memory();
+        return false;
     }
     if (node->region_count == NDSIM_REGIONS_MAX) {
-        return wrong("region", text, "at most " TEXT(NDSIM_REGIONS_MAX) " of them");
+        return ndsim_options_wrong("region", text, "at most " TEXT(NDSIM_REGIONS_MAX) " of them");
     }
     *region = (struct ndsim_region){.offset = UINT64_MAX, .permissions = PERMISSIONS_DEFAULT};
     while ((name = strsep(&rest, ",")) != NULL) {
@@ -231,16 +219,17 @@ static bool parse_region(struct ndsim_options *options, const char *text, struct
             *value++ = 0;
         }
         if (value == NULL || !parse_region_value(name, value, region)) {
-            return wrong("region", text,
-                         "NAME=VALUE,... of at (a multiple of 8), bytes, key, permissions (letters out of r, w, a), "
-                         "load, pattern (hexadecimal digits in pairs, or count)");
+            return ndsim_options_wrong(
+                "region", text,
+                "NAME=VALUE,... of at (a multiple of 8), bytes, key, permissions (letters out of r, w, a), "
+                "load, pattern (hexadecimal digits in pairs, or count)");
         }
     }
     node->region_count++;
     return true;
 }
 
-static bool parse_value(struct ndsim_options *options, int option, const char *value, struct draft *draft)
+static bool parse_value(struct ndsim_options *options, int option, const char *value, struct ndsim_draft *draft)
 {
     struct ndsim_node_options *node = &draft->node;
     struct sockaddr_in address;
@@ -249,22 +238,23 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
     case 'l':
         node->listen = value;
         return (ndsim_address_parse(value, &address) && address.sin_addr.s_addr != 0) ||
-               wrong("listen", value, "ADDR:PORT with one IPv4 address of this machine, such as 127.0.0.1:0");
+               ndsim_options_wrong("listen", value,
+                                   "ADDR:PORT with one IPv4 address of this machine, such as 127.0.0.1:0");
     case 'm':
         return (ndsim_size_parse(value, &node->memory_bytes) && node->memory_bytes != 0 &&
                 node->memory_bytes % 4096 == 0) ||
-               wrong("memory", value, "a multiple of 4K, such as 64M");
+               ndsim_options_wrong("memory", value, "a multiple of 4K, such as 64M");
     case 'k':
         draft->whole = true;
         return ndsim_key_parse(value, &draft->key) ||
-               wrong("key", value, "a number of 64 bits, not 0: decimal, or hexadecimal behind 0x");
+               ndsim_options_wrong("key", value, "a number of 64 bits, not 0: decimal, or hexadecimal behind 0x");
     case 'T':
         return ndsim_tenant_parse(value, &node->tenant) ||
-               wrong("tenant", value, "ID:KEY:MODE, such as 7:00112233445566778899aabbccddeeff:encrypt");
+               ndsim_options_wrong("tenant", value, "ID:KEY:MODE, such as 7:00112233445566778899aabbccddeeff:encrypt");
     case 'p':
         draft->whole = true;
         return ndsim_permissions_parse(value, &draft->permissions) ||
-               wrong("permissions", value, "letters out of r, w, a");
+               ndsim_options_wrong("permissions", value, "letters out of r, w, a");
     case 'r':
         return parse_region(options, value, node);
     case 'f':
@@ -272,15 +262,16 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
         return true;
     case 'M':
         return ndsim_mtu_parse(value, &node->mtu) ||
-               wrong("mtu", value, TEXT(NETDAM_MTU_MIN) " to " TEXT(NETDAM_MTU_MAX));
+               ndsim_options_wrong("mtu", value, TEXT(NETDAM_MTU_MIN) " to " TEXT(NETDAM_MTU_MAX));
     case 'F':
         return (node->forward_count < NETDAM_SOFT_NETWORKS &&
                 ndsim_network_parse(value, &node->forward[node->forward_count++])) ||
-               wrong("forward", value, "an IPv4 network such as 10.1.0.0/16, at most three times");
+               ndsim_options_wrong("forward", value, "an IPv4 network such as 10.1.0.0/16, at most three times");
     case 'w':
-        return parse_wire(options, value, node) || wrong("wire", value, "PATH:PEER");
+        return parse_wire(options, value, node) || ndsim_options_wrong("wire", value, "PATH:PEER");
     case 'L':
-        return parse_limit(value, &node->limits) || wrong("limit", value, "NAME=N; --limit help tells the names");
+        return parse_limit(value, &node->limits) ||
+               ndsim_options_wrong("limit", value, "NAME=N; --limit help tells the names");
     case 'n':
         node->no_payload_crc = true;
         return true;
@@ -298,30 +289,29 @@ static void print_version(void)
            NETDAM_SPEC_VERSION & 0xffffu, netdam_fw_entry()->name, firmware >> 16, firmware & 0xffffu);
 }
 
-/* Another node, with what holds for all. */
-static struct draft *begin_node(struct parser *parser, const char *name)
+struct ndsim_draft *ndsim_options_begin_node(struct ndsim_parser *parser, const char *name)
 {
     unsigned i;
-    struct draft *drafts;
+    struct ndsim_draft *drafts;
 
     if (*name == 0 || strlen(name) >= NDSIM_NAME_BYTES ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != strlen(name)) {
-        wrong("node", name, "a name of at most 31 letters, digits, - _ and .");
+        ndsim_options_wrong("node", name, "a name of at most 31 letters, digits, - _ and .");
         return NULL;
     }
     for (i = 0; i < parser->options->node_count; i++) {
         if (strcmp(parser->drafts[i].node.name, name) == 0) {
-            wrong("node", name, "another name for each node");
+            ndsim_options_wrong("node", name, "another name for each node");
             return NULL;
         }
     }
     if (parser->options->node_count == NDSIM_NODES_MAX) {
-        wrong("node", name, "at most " TEXT(NDSIM_NODES_MAX) " nodes");
+        ndsim_options_wrong("node", name, "at most " TEXT(NDSIM_NODES_MAX) " nodes");
         return NULL;
     }
     drafts = realloc(parser->drafts, (parser->options->node_count + 1) * sizeof(*drafts));
     if (drafts == NULL) {
-        no_memory();
+        ndsim_options_no_memory();
         return NULL;
     }
     parser->drafts = drafts;
@@ -332,7 +322,7 @@ static struct draft *begin_node(struct parser *parser, const char *name)
 }
 
 /* Options of the process. NDSIM_OPTIONS_RUN: go on. */
-static enum ndsim_options_result parse_global(struct parser *parser, int option, const char *value, bool *taken)
+static enum ndsim_options_result parse_global(struct ndsim_parser *parser, int option, const char *value, bool *taken)
 {
     struct ndsim_options *options = parser->options;
     bool right = true;
@@ -354,11 +344,18 @@ static enum ndsim_options_result parse_global(struct parser *parser, int option,
         break;
     case OPTION_NODES:
         right = (ndsim_size_parse(value, &parser->count) && parser->count != 0 && parser->count <= NDSIM_NODES_MAX) ||
-                wrong("nodes", value, "1 to " TEXT(NDSIM_NODES_MAX));
+                ndsim_options_wrong("nodes", value, "1 to " TEXT(NDSIM_NODES_MAX));
         break;
     case OPTION_STEP:
         parser->step_address = strcmp(value, "address") == 0;
-        right = parser->step_address || strcmp(value, "port") == 0 || wrong("step", value, "port or address");
+        right =
+            parser->step_address || strcmp(value, "port") == 0 || ndsim_options_wrong("step", value, "port or address");
+        break;
+    case OPTION_TOPOLOGY:
+        parser->topology = value;
+        break;
+    case OPTION_ONLY:
+        parser->only = value;
         break;
     case OPTION_STATUS:
         options->status = value;
@@ -383,7 +380,7 @@ static enum ndsim_options_result parse_global(struct parser *parser, int option,
 }
 
 /* The names of the nodes of --nodes, and what is counted upward. */
-static bool count_nodes(struct parser *parser)
+static bool count_nodes(struct ndsim_parser *parser)
 {
     struct sockaddr_in first;
     uint64_t i;
@@ -393,10 +390,10 @@ static bool count_nodes(struct parser *parser)
         unsigned port = ntohs(first.sin_port);
         uint64_t address = ntohl(first.sin_addr.s_addr);
         char name[NDSIM_NAME_BYTES];
-        struct draft *draft;
+        struct ndsim_draft *draft;
 
         snprintf(name, sizeof(name), "node%llu", (unsigned long long)i);
-        draft = begin_node(parser, name);
+        draft = ndsim_options_begin_node(parser, name);
         if (draft == NULL) {
             return false;
         }
@@ -406,13 +403,14 @@ static bool count_nodes(struct parser *parser)
             port += (unsigned)i;
         }
         if (port > UINT16_MAX || address > UINT32_MAX) {
-            return wrong("listen", parser->common.node.listen, "an address and port from which --nodes can be counted");
+            return ndsim_options_wrong("listen", parser->common.node.listen,
+                                       "an address and port from which --nodes can be counted");
         }
-        draft->node.listen =
-            keep(parser->options, "%u.%u.%u.%u:%u", (unsigned)(address >> 24) & 255, (unsigned)(address >> 16) & 255,
-                 (unsigned)(address >> 8) & 255, (unsigned)address & 255, port);
+        draft->node.listen = ndsim_options_keep(parser->options, "%u.%u.%u.%u:%u", (unsigned)(address >> 24) & 255,
+                                                (unsigned)(address >> 16) & 255, (unsigned)(address >> 8) & 255,
+                                                (unsigned)address & 255, port);
         if (draft->node.listen == NULL) {
-            return no_memory();
+            return false;
         }
     }
     return true;
@@ -426,8 +424,8 @@ static bool number_path(struct ndsim_options *options, const char **path, unsign
     if (place == NULL) {
         return true;
     }
-    *path = keep(options, "%.*s%u%s", (int)(place - *path), *path, number, place + 2);
-    return *path != NULL || no_memory();
+    *path = ndsim_options_keep(options, "%.*s%u%s", (int)(place - *path), *path, number, place + 2);
+    return *path != NULL;
 }
 
 static bool number_paths(struct ndsim_options *options, struct ndsim_node_options *node, unsigned number)
@@ -443,7 +441,7 @@ static bool number_paths(struct ndsim_options *options, struct ndsim_node_option
 }
 
 /* Where regions begin and end if that was not said; or the one region that is the whole memory. */
-static bool place_regions(struct draft *draft)
+static bool place_regions(struct ndsim_draft *draft)
 {
     struct ndsim_node_options *node = &draft->node;
     const char *name = node->name;
@@ -481,31 +479,33 @@ static bool place_regions(struct draft *draft)
     return true;
 }
 
-static bool finish(struct parser *parser)
+static bool finish(struct ndsim_parser *parser)
 {
     struct ndsim_options *options = parser->options;
     unsigned i;
 
-    if (parser->count != 0) {
-        if (options->node_count != 0) {
-            fputs("netdam-node: --nodes: expected either that or --node\n", stderr);
-            return false;
-        }
-        if (!count_nodes(parser)) {
-            return false;
-        }
+    if ((parser->count != 0) + (options->node_count != 0) + (parser->topology != NULL) > 1) {
+        fputs("netdam-node: --nodes, --node, --topology: expected one of them\n", stderr);
+        return false;
+    }
+    if (parser->only != NULL && parser->topology == NULL) {
+        return ndsim_options_wrong("only", parser->only, "--topology beside it");
+    }
+    if ((parser->count != 0 && !count_nodes(parser)) ||
+        (parser->topology != NULL && !ndsim_options_add_topology(parser))) {
+        return false;
     }
     if (options->node_count == 0) {
         parser->drafts = malloc(sizeof(*parser->drafts));
         if (parser->drafts == NULL) {
-            return no_memory();
+            return ndsim_options_no_memory();
         }
         parser->drafts[0] = parser->common;
         options->node_count = 1;
     }
     options->nodes = calloc(options->node_count, sizeof(*options->nodes));
     if (options->nodes == NULL) {
-        return no_memory();
+        return ndsim_options_no_memory();
     }
     for (i = 0; i < options->node_count; i++) {
         if (!number_paths(options, &parser->drafts[i].node, i) || !place_regions(&parser->drafts[i])) {
@@ -516,9 +516,9 @@ static bool finish(struct parser *parser)
     return true;
 }
 
-static enum ndsim_options_result parse(struct parser *parser, int argc, char **argv)
+static enum ndsim_options_result parse(struct ndsim_parser *parser, int argc, char **argv)
 {
-    struct draft *draft = &parser->common;
+    struct ndsim_draft *draft = &parser->common;
     enum ndsim_options_result result;
     bool taken;
     int option;
@@ -528,7 +528,7 @@ static enum ndsim_options_result parse(struct parser *parser, int argc, char **a
             return NDSIM_OPTIONS_WRONG;
         }
         if (option == OPTION_NODE) {
-            draft = begin_node(parser, optarg);
+            draft = ndsim_options_begin_node(parser, optarg);
             if (draft == NULL) {
                 return NDSIM_OPTIONS_WRONG;
             }
@@ -551,7 +551,7 @@ static enum ndsim_options_result parse(struct parser *parser, int argc, char **a
 
 enum ndsim_options_result ndsim_options_parse(int argc, char **argv, struct ndsim_options *options)
 {
-    struct parser parser = {
+    struct ndsim_parser parser = {
         .options = options,
         .common = {.node = {.listen = "127.0.0.1:" TEXT(NETDAM_UDP_PORT),
                             .memory_bytes = UINT64_C(64) << 20,

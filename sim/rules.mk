@@ -9,7 +9,7 @@ PLATFORM_SOURCES := sim/platform/memif.c sim/platform/memif_control.c sim/platfo
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c $(PLATFORM_SOURCES)
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
 SIM_TOPOLOGY_SOURCES := $(wildcard sim/topology*.c)
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/nodes.c sim/options.c sim/units.c sim/values.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/nodes.c sim/options.c sim/options_topology.c sim/units.c sim/values.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
                $(SIM_TOPOLOGY_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
@@ -40,11 +40,19 @@ $(O)/sim/libndvt.a: $(SIM_VT_SOURCES:%.c=$(O)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # What reads topology files; whoever links with it needs libndvt.a, libndfw.a and -lconfig (libconfig-dev) behind it.
-$(O)/sim/libndtopology.a: $(SIM_TOPOLOGY_SOURCES:%.c=$(O)/%.o) $(O)/sim/units.o $(O)/sim/address.o
+$(O)/sim/libndtopology.a: $(SIM_TOPOLOGY_SOURCES:%.c=$(O)/%.o) $(O)/sim/units.o $(O)/sim/values.o $(O)/sim/address.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/sim/netdam-node: $(O)/sim/node.o $(O)/sim/nodes.o $(O)/sim/options.o $(O)/sim/values.o $(O)/sim/units.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
-	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^
+# Without libconfig a node takes no topology files, and everything else works.
+LIBCONFIG := $(shell echo '\#include <libconfig.h>' | $(CC) -E - >/dev/null 2>&1 && echo -lconfig)
+NODE_OBJECTS := $(patsubst %,$(O)/sim/%.o,node nodes options options_topology units values)
+
+$(O)/sim/options_topology.o: CFLAGS_ALL += $(if $(LIBCONFIG),,-DNDSIM_NO_TOPOLOGY)
+
+$(O)/sim/netdam-node: $(NODE_OBJECTS) $(O)/sim/libndsoft.a $(if $(LIBCONFIG),$(O)/sim/libndtopology.a $(O)/sim/libndvt.a) \
+                      $(O)/firmware/libndfw.a
+	$(Q)$(if $(LIBCONFIG),:,echo 'sim: libconfig-dev is not installed: netdam-node without --topology')
+	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ $(LIBCONFIG)
 
 $(O)/sim/demo-vectors: $(O)/sim/demo_vectors.o
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^

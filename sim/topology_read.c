@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading settings of libconfig: kinds of values, and a direction of a link, which the fabric's control takes too. */
 #include "topology_read.h"
-#include "units.h"
+#include "values.h"
 #include "netdam/admin.h"
 
 #include <stdarg.h>
@@ -250,41 +250,21 @@ bool ndsim_take_bool(struct ndsim_reader *reader, const config_setting_t *settin
 
 bool ndsim_take_key(struct ndsim_reader *reader, const config_setting_t *setting, void *into)
 {
-    const char *expected = "1 to 16 hexadecimal digits in quotation marks, not all 0";
+    const char *expected = "a number of 64 bits in quotation marks, decimal or hexadecimal behind 0x, not 0";
     const char *text = text_of(reader, setting, expected);
-    size_t digits;
 
-    if (text == NULL) {
-        return false;
-    }
-    text += strncmp(text, "0x", 2) == 0 ? 2 : 0;
-    digits = strspn(text, "0123456789abcdefABCDEF");
-    if (digits == 0 || digits > 16 || text[digits] != 0 || strtoull(text, NULL, 16) == 0) {
-        return ndsim_reader_wrong(reader, setting, "%s: expected %s", config_setting_name(setting), expected);
-    }
-    *(uint64_t *)into = strtoull(text, NULL, 16);
-    return true;
+    return text != NULL && (ndsim_key_parse(text, into) || ndsim_reader_wrong(reader, setting, "%s: expected %s",
+                                                                              config_setting_name(setting), expected));
 }
 
 bool ndsim_take_permissions(struct ndsim_reader *reader, const config_setting_t *setting, void *into)
 {
     const char *expected = "letters out of \"rwa\"";
     const char *text = text_of(reader, setting, expected);
-    uint32_t permissions = 0;
 
-    for (; text != NULL && *text != 0; text++) {
-        uint32_t bit = *text == 'r'   ? NETDAM_PERMISSION_REMOTE_READ
-                       : *text == 'w' ? NETDAM_PERMISSION_REMOTE_WRITE
-                       : *text == 'a' ? NETDAM_PERMISSION_REMOTE_ALU
-                                      : 0;
-
-        if (bit == 0) {
-            return ndsim_reader_wrong(reader, setting, "%s: expected %s", config_setting_name(setting), expected);
-        }
-        permissions |= bit;
-    }
-    *(uint32_t *)into = permissions;
-    return text != NULL;
+    return text != NULL &&
+           (ndsim_permissions_parse(text, into) ||
+            ndsim_reader_wrong(reader, setting, "%s: expected %s", config_setting_name(setting), expected));
 }
 
 bool ndsim_take_mac(struct ndsim_reader *reader, const config_setting_t *setting, void *into)

@@ -210,6 +210,59 @@ def each_node_loads_its_own_file(directory):
         equal([read(node, 0, 6) for node in nodes.nodes], [b"part 0", b"part 1", b"part 2"])
 
 
+TOPOLOGY = """
+nodes = ( { name = "n"; count = 11; join = "udp"; listen = "127.0.0.1:0"; memory = "64K"; key = "0x12"; },
+          { name = "big"; join = "udp"; listen = "127.0.0.1:0"; memory = "1M"; mtu = 9000;
+            regions = ( { bytes = "4K"; permissions = "r"; load = "content"; }, { offset = "4K"; key = "77"; } ); } );
+"""
+
+
+def topology(directory, text=TOPOLOGY):
+    for name, content in (("content", "beside it"), ("net.conf", text)):
+        with open(os.path.join(directory, name), "w", encoding="ascii") as file:
+            file.write(content)
+    return os.path.join(directory, "net.conf")
+
+
+@test
+def a_topology_file_names_the_nodes(directory):
+    with Process("--topology", topology(directory)) as nodes:
+        equal([node["name"] for node in nodes.nodes], ["n%d" % i for i in range(11)] + ["big"])
+        equal({node["key"] for node in nodes.nodes[:11]}, {"0x%016x" % 0x12})
+        big = nodes.nodes[11]
+        equal([big["bytes"], big["mtu"]], [1 << 20, 9000])
+        equal([(r["at"], r["bytes"]) for r in big["regions"]], [(0, 4096), (4096, (1 << 20) - 4096)])
+        equal(int(big["regions"][1]["key"], 16), 77)
+        equal(read(big, 0, 9), b"beside it")
+        equal(status_of(big, "write", 0, b"1"), "NO_PERMISSION")
+        equal(status_of(big, "write", 0, b"1", region=1), "OK")
+
+
+@test
+def a_process_takes_some_of_a_topology(directory):
+    path = topology(directory)
+    for only, names in (("n1,big", ["n1", "big"]), ("n", ["n%d" % i for i in range(11)]), ("n10", ["n10"])):
+        with Process("--topology", path, "--only", only) as nodes:
+            equal([node["name"] for node in nodes.nodes], names)
+
+
+@test
+def a_wrong_topology_is_told_in_one_line(directory):
+    good = topology(directory)
+    wrong = os.path.join(directory, "wrong.conf")
+    with open(wrong, "w", encoding="ascii") as file:
+        file.write("\nnodes = ( { name = 5; } );\n")
+    for part, options in ((wrong + ":2: ", ["--topology", wrong]), ("/nonexistent", ["--topology", "/nonexistent"]),
+                          ("--only n,other", ["--topology", good, "--only", "n,other"]),
+                          ("--only n,", ["--topology", good, "--only", "n,"]), ("--only n", ["--only", "n"]),
+                          ("--topology", ["--topology", good, "--nodes", "2"]), ("--key", ["--topology", good, "--key", "1"])):
+        done = subprocess.run([NODE, *options], capture_output=True, text=True, timeout=END_S, check=False)
+        equal(done.returncode, 2, part)
+        equal(done.stdout, "")
+        equal(done.stderr.count("\n"), 1, part)
+        assert part in done.stderr, done.stderr
+
+
 @test
 def the_status_file_is_whole_private_and_removed(directory):
     path = os.path.join(directory, "status")

@@ -16,7 +16,7 @@ $(TOPOLOGY_TEST): $(TOPOLOGY_TEST).o $(O)/sim/libndtopology.a $(O)/sim/libndvt.a
 CHECKS += $(TOPOLOGY_TEST)
 
 # The fuzzer sees the whole parser; libconfig itself is along for the ride.
-TOPOLOGY_FUZZ_SOURCES := $(SIM_TOPOLOGY_SOURCES) sim/units.c sim/address.c sim/vt/shape.c
+TOPOLOGY_FUZZ_SOURCES := $(SIM_TOPOLOGY_SOURCES) sim/units.c sim/values.c sim/address.c sim/vt/shape.c
 
 $(FUZZ_DIR)/fuzz_topology: tests/fuzz/fuzz_topology.c $(TOPOLOGY_FUZZ_SOURCES) $(wildcard sim/topology*.h sim/vt/*.h) \
                            $(O)/sim/libndvt.a $(O)/firmware/libndfw.a

@@ -241,14 +241,42 @@ static void talk(struct ndsim_memif *memif, struct memif_connection *connection)
     }
 }
 
+/* Whoever has been let in and says nothing goes when somebody else comes: the one that has had the most time. */
+static void make_room(struct ndsim_memif *memif)
+{
+    struct memif_connection *oldest = NULL;
+    unsigned i;
+
+    for (i = 0; i < CONNECTIONS; i++) {
+        struct memif_connection *connection = &memif->connections[i];
+
+        if (connection->state == MEMIF_STATE_FREE) {
+            return;
+        }
+        if (connection->state == MEMIF_STATE_HELLO &&
+            (oldest == NULL || connection->deadline_ns < oldest->deadline_ns)) {
+            oldest = connection;
+        }
+    }
+    if (oldest != NULL) {
+        ndsim_memif_control_disconnect(oldest, "others are waiting");
+        remove_connection(memif, oldest);
+    }
+}
+
 static void accept_all(struct ndsim_memif *memif)
 {
     unsigned i;
 
     for (i = 0; i < CONNECTIONS; i++) {
         int fd = accept4(memif->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        struct memif_connection *connection = fd >= 0 ? add_connection(memif, fd) : NULL;
+        struct memif_connection *connection;
 
+        if (fd < 0) {
+            return;
+        }
+        make_room(memif);
+        connection = add_connection(memif, fd);
         if (connection == NULL) {
             continue;
         }

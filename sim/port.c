@@ -129,6 +129,14 @@ static void set_buffer(int fd, int force, int plain)
     }
 }
 
+/* A path may be narrower than the MTU, and whoever finds that out may be forbidden to say so: routers cut packets up. */
+static void allow_fragments(int fd)
+{
+    int how = IP_PMTUDISC_DONT;
+
+    (void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof(how));
+}
+
 static struct ndsim_port *new_port(int family, ndsim_port_tap tap, void *tap_opaque, int *error)
 {
     struct ndsim_port *port = aligned_alloc(64, (sizeof(*port) + 63) / 64 * 64);
@@ -170,6 +178,7 @@ int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *t
     if (port == NULL) {
         return error;
     }
+    allow_fragments(port->fd);
     if (bind(port->fd, (const struct sockaddr *)local, sizeof(*local)) != 0 ||
         getsockname(port->fd, (struct sockaddr *)&port->local, &length) != 0) {
         return give_up(port);

@@ -430,7 +430,7 @@ MUTATIONS = [
     ("merge.c", "fw->work_bytes += filled;", ";", "work that is not charged"),
     ("merge.c", "first &= done + filled < bytes;", ";", "the last operand only"),
     ("merge.c", "return with_crc ? ndfw_crc32c(fw, 0, payload, descriptor->length) : 0;", "return 0;", "combined payload without its CRC"),
-    ("queue.c", " && !fw->operations[i].grouped) {", ") {", "members of a group are flushed twice"),
+    ("queue.c", "operation->in_use && !operation->grouped && belongs(", "operation->in_use && belongs(", "members of a group are flushed twice"),
     ("peer.c", "netdam_status_class_of(status) != NETDAM_STATUS_CLASS_REFUSED || ", "", "what was given up together is sent again singly"),
     # transaction.c
     ("transaction.c", "left < sizeof(*entry)) {", "left < sizeof(*entry) - 1) {", "an entry that ends one byte behind the payload"),

@@ -24,12 +24,30 @@ static bool may_be_relaxed(const struct op *op)
            (netdam_algebra(op->d.opcode, op->d.operation, op->d.type) & (int)NETDAM_ALG_IDEMPOTENT) != 0;
 }
 
+/* An accumulation whose order matters cannot be that, and is refused. */
+static void draw_reproducible(const struct world *world, struct op *op, struct ndtest_random *random)
+{
+    bool associates = (netdam_algebra(op->d.opcode, op->d.operation, op->d.type) & (int)NETDAM_ALG_ASSOCIATES) != 0;
+
+    if (associates || draw_percent(random, world->bad_percent)) {
+        op->d.flags |= NETDAM_DESCRIPTOR_REPRODUCIBLE;
+        op->refused |= !associates;
+    }
+}
+
 void draw_mode(struct world *world, struct op *op, struct ndtest_random *random)
 {
     unsigned flags = netdam_op_flags(op->d.opcode);
 
     if (draw_percent(random, world->fence_percent)) {
         op->d.flags |= NETDAM_DESCRIPTOR_FENCE;
+    }
+    if ((flags & (NETDAM_OPF_PAYLOAD | NETDAM_OPF_RETURNS)) != 0 && (flags & NETDAM_OPF_ENTRIES) == 0 &&
+        op->d.length + LIST_BYTES <= BIG_BYTES && draw_percent(random, world->list_percent)) {
+        op->d.flags |= NETDAM_DESCRIPTOR_LIST;
+    }
+    if (op->d.opcode == NETDAM_OP_REDUCE && draw_percent(random, 5)) {
+        draw_reproducible(world, op, random);
     }
     if ((flags & NETDAM_OPF_MODIFIES) == 0) {
         return;
@@ -107,7 +125,7 @@ void draw_address(struct world *world, struct op *op, struct ndtest_random *rand
         op->region = REGION_WRITE;
     } else if (op->region == 0) {
         do {
-            op->region = (uint8_t)(REGION_ALL + draw_below(random, REGIONS - REGION_ALL));
+            op->region = (uint8_t)(REGION_ALL + draw_below(random, REGION_TEAM - REGION_ALL));
         } while (!permits(op->region, op->d.opcode));
     }
     if (op->region == REGION_PART && address < PART_OFFSET) {
@@ -143,7 +161,7 @@ void draw_address(struct world *world, struct op *op, struct ndtest_random *rand
     default:
         do {
             op->region = (uint8_t)(REGION_READ + draw_below(random, REGIONS - REGION_READ));
-        } while (permits(op->region, op->d.opcode));
+        } while (op->region == REGION_TEAM || permits(op->region, op->d.opcode));
         op->d.remote_address = 0;
         break;
     }
@@ -258,28 +276,23 @@ static bool echo_draw(struct world *world, struct op *op, struct ndtest_random *
 
 static bool access_act(struct world *world, struct op *op)
 {
-    struct site *site = &world->sites[op->site];
     bool memory = op->d.opcode != NETDAM_OP_ECHO;
-    uint32_t slot;
+    uint8_t payload[BIG_BYTES];
 
     if (memory && !effect_fits(world, op)) {
         return false;
     }
-    slot = slot_take(world, site, op->d.length);
-    if (slot == NONE) {
+    if (op->d.opcode != NETDAM_OP_READ) {
+        message_payload(world, op, payload);
+    }
+    if (!buffer_take(world, op, op->d.opcode != NETDAM_OP_READ ? payload : NULL)) {
         return false;
     }
-    if (op->d.opcode != NETDAM_OP_READ) {
-        message_payload(world, op, site->node.memory + LOCAL_BASE + slot_offset(slot));
-    }
-    op->slot = (uint16_t)slot;
-    op->d.local_region = REGION_LOCAL;
-    op->d.u.buffer.local_address = slot_offset(slot);
     if (memory && op->d.remote_key == 0) {
-        op->d.remote_key = world->sites[op->target].region_keys[op->region];
+        op->d.remote_key = region_key(world, op->target, op->peer, op->region);
     }
     if (!post_descriptor(world, op)) {
-        slot_release(world, site, slot);
+        slot_release(world, &world->sites[op->site], op->slot);
         return false;
     }
     if (memory) {
@@ -300,11 +313,11 @@ bool access_complete_ok(struct world *world, struct op *op, const struct netdam_
 
 static void access_complete(struct world *world, struct op *op, const struct netdam_completion *completion)
 {
-    struct site *site = &world->sites[op->site];
-    const uint8_t *buffer = site->node.memory + LOCAL_BASE + slot_offset(op->slot);
+    uint8_t buffer[BIG_BYTES];
     uint8_t echoed[SMALL_BYTES];
 
-    slot_release(world, site, op->slot);
+    buffer_get(world, op, buffer);
+    slot_release(world, &world->sites[op->site], op->slot);
     if ((op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0) {
         message_ended(world, op);
     }

@@ -54,7 +54,7 @@ static bool atomic_act(struct world *world, struct op *op)
         op->d.u.operand[0] = object->last[word] >> 8 * (shared_address(op) % 8);
     }
     if (op->d.remote_key == 0) {
-        op->d.remote_key = world->sites[op->target].region_keys[op->region];
+        op->d.remote_key = region_key(world, op->target, op->peer, op->region);
     }
     if (!post_descriptor(world, op)) {
         return false;
@@ -89,7 +89,7 @@ static bool probe_act(struct world *world, struct op *op)
     op->d.length = 8;
     op->d.remote_address = object_address(SINGLES);
     op->d.u.operand[0] = 1;
-    op->d.remote_key = world->sites[op->target].region_keys[op->region];
+    op->d.remote_key = region_key(world, op->target, op->peer, op->region);
     if (!post_descriptor(world, op)) {
         fail(world, FAILURE_ALIVE, "site %u: no room in the ring when all is calm", op->site);
         return false;

@@ -9,10 +9,10 @@
 #include "netdam/transaction.h"
 
 #define HOPS_MAX    SITES_MAX
-#define WORDS       4u /* of the payload at most */
+#define WORDS       4u         /* of the payload at most */
+#define WORDS_LONG  BULK_SINKS /* of one that makes several packets */
 #define LIST_AT     0u
 #define PAYLOAD_AT  (HOPS_MAX * 32u)
-#define RESULT_AT   (PAYLOAD_AT + WORDS * 8u)
 #define PRODUCT_MAX 200000u
 
 struct hop {
@@ -31,16 +31,18 @@ struct chain {
     uint32_t words;
     uint32_t bad;    /* the hop that has to refuse, or NONE */
     uint32_t silent; /* hops from here on are known to have done nothing */
+    bool is_long;    /* several packets, each of which makes the tour by itself */
     bool loads;      /* the payload is what the first hop reads */
     bool reads;
     bool stores;
-    bool known;    /* what the comparisons found */
-    bool returned; /* the result has come back */
-    uint64_t payload[WORDS];
-    uint64_t result[WORDS];
+    bool reproducible; /* asks for it */
+    bool known;        /* what the comparisons found */
+    bool returned;     /* the result has come back */
+    uint64_t payload[WORDS_LONG];
+    uint64_t result[WORDS_LONG];
     uint64_t closed;
-    struct cell_transaction comparisons[HOPS_MAX][WORDS];
-    struct cell_choices choices[WORDS]; /* what the last hop of a tour may have stored */
+    struct cell_transaction comparisons[HOPS_MAX][WORDS]; /* not of long ones */
+    struct cell_choices *choices; /* what the last hop of a tour may have stored, or brought home */
 };
 
 enum shape {
@@ -75,6 +77,10 @@ static uint32_t draw_words(const struct world *world, struct ndtest_random *rand
     uint32_t first = uniform_count(world);
     uint32_t end = world->hot > first + words ? world->hot : SINGLES - SINKS;
 
+    if (words > WORDS) {
+        return BULK_FIRST + 8 * (sink ? BULK - BULK_SINKS + (uint32_t)draw_below(random, BULK_SINKS - words + 1)
+                                      : (uint32_t)draw_below(random, BULK - BULK_SINKS - words + 1));
+    }
     if (sink) {
         return 8 * (SINGLES - SINKS + (uint32_t)draw_below(random, SINKS - words + 1));
     }
@@ -84,13 +90,14 @@ static uint32_t draw_words(const struct world *world, struct ndtest_random *rand
     return 8 * (first + (uint32_t)draw_below(random, end - first - words + 1));
 }
 
-static unsigned draw_opcode(enum shape shape, uint32_t index, uint32_t count, struct ndtest_random *random)
+static unsigned draw_opcode(enum shape shape, uint32_t index, uint32_t count, bool is_long,
+                            struct ndtest_random *random)
 {
-    static const uint8_t stored[] = {NETDAM_OP_WRITE, NETDAM_OP_WRITE, NETDAM_OP_REDUCE, NETDAM_OP_COMPARE,
-                                     NETDAM_OP_FORWARD};
+    static const uint8_t stored[] = {NETDAM_OP_WRITE, NETDAM_OP_WRITE, NETDAM_OP_REDUCE, NETDAM_OP_FORWARD,
+                                     NETDAM_OP_COMPARE};
 
     if (shape == SHAPE_STORES) {
-        return stored[draw_below(random, sizeof(stored))];
+        return stored[draw_below(random, sizeof(stored) - is_long)];
     }
     if (shape == SHAPE_COPY && index == 0) {
         return NETDAM_OP_LOAD;
@@ -101,13 +108,14 @@ static unsigned draw_opcode(enum shape shape, uint32_t index, uint32_t count, st
     return draw_percent(random, 15) ? NETDAM_OP_FORWARD : NETDAM_OP_LOAD_REDUCE;
 }
 
-static void draw_hop(const struct world *world, struct chain *chain, uint32_t index, enum shape shape,
+static void draw_hop(const struct world *world, struct chain *chain, uint32_t index, enum shape shape, uint8_t user,
                      struct ndtest_random *random)
 {
     struct hop *hop = &chain->hops[index];
 
-    hop->opcode = (uint8_t)draw_opcode(shape, index, chain->count, random);
-    hop->peer = (uint8_t)draw_below(random, 2);
+    hop->opcode = (uint8_t)draw_opcode(shape, index, chain->count, chain->is_long, random);
+    hop->peer = (uint8_t)draw_below(random, QUEUES);
+    hop->peer = world_is_shared(world) ? user : hop->peer; /* a chain has one tenant */
     hop->region = draw_percent(random, 80) ? REGION_ALL : REGION_PART;
     if (hop->opcode == NETDAM_OP_REDUCE || hop->opcode == NETDAM_OP_LOAD_REDUCE) {
         draw_combination(random, hop->opcode, hop);
@@ -118,6 +126,20 @@ static void draw_hop(const struct world *world, struct chain *chain, uint32_t in
     }
     chain->reads |= reads(hop);
     chain->stores |= stores(hop);
+}
+
+/* Sums on the way are in the order of the list; accumulations in memory are not. */
+static bool may_be_reproducible(const struct chain *chain)
+{
+    for (uint32_t i = 0; i < chain->count; i++) {
+        const struct hop *hop = &chain->hops[i];
+
+        if (hop->opcode == NETDAM_OP_REDUCE &&
+            (netdam_algebra(hop->opcode, hop->operation, hop->type) & (int)NETDAM_ALG_ASSOCIATES) == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void draw_chain(const struct world *world, const struct op *op, struct chain *chain)
@@ -131,7 +153,10 @@ static void draw_chain(const struct world *world, const struct op *op, struct ch
         sites[i] = (uint8_t)i;
     }
     chain->count = 1 + (uint32_t)draw_below(&random, world->site_count);
-    chain->words = shape == SHAPE_STORES ? 1 : 1 + (uint32_t)draw_below(&random, WORDS);
+    chain->is_long = draw_percent(&random, 3);
+    chain->words = chain->is_long          ? WORDS + 1 + (uint32_t)draw_below(&random, WORDS_LONG - WORDS)
+                   : shape == SHAPE_STORES ? 1
+                                           : 1 + (uint32_t)draw_below(&random, WORDS);
     for (uint32_t i = 0; i < chain->count; i++) {
         uint32_t from = i + (uint32_t)draw_below(&random, world->site_count - i);
         uint8_t site = sites[from];
@@ -139,7 +164,7 @@ static void draw_chain(const struct world *world, const struct op *op, struct ch
         sites[from] = sites[i];
         sites[i] = site;
         chain->hops[i].site = site;
-        draw_hop(world, chain, i, shape, &random);
+        draw_hop(world, chain, i, shape, op->peer, &random);
     }
     chain->loads = shape == SHAPE_COPY;
     chain->silent = chain->count;
@@ -147,6 +172,7 @@ static void draw_chain(const struct world *world, const struct op *op, struct ch
     for (uint32_t i = 0; i < chain->words; i++) {
         chain->payload[i] = draw_element(&random, NETDAM_TYPE_U64);
     }
+    chain->reproducible = draw_percent(&random, 20) && may_be_reproducible(chain);
     if (draw_percent(&random, world->bad_percent)) {
         chain->bad = (uint32_t)draw_below(&random, chain->count);
         if (chain->hops[chain->bad].opcode == NETDAM_OP_FORWARD) {
@@ -165,6 +191,7 @@ static bool chain_draw(struct world *world, struct op *op, struct ndtest_random 
     op->target = op->site;
     draw_mode(world, op, random);
     draw_chain(world, op, &chain);
+    op->d.flags |= chain.reproducible ? NETDAM_DESCRIPTOR_REPRODUCIBLE : 0;
     op->d.list_count = (uint8_t)chain.count;
     op->d.length = 8 * chain.words;
     for (uint32_t i = 0; i < chain.count; i++) {
@@ -218,7 +245,7 @@ static void put_list(const struct world *world, const struct op *op, const struc
         };
 
         if (hop->opcode != NETDAM_OP_FORWARD) {
-            segment.key = world->sites[hop->site].region_keys[hop->region] ^ (i == chain->bad);
+            segment.key = region_key(world, hop->site, hop->peer, hop->region) ^ (i == chain->bad);
             segment.address = hop->address - (hop->region == REGION_PART ? PART_OFFSET : 0);
         }
         memcpy(at + i * sizeof(segment), &segment, sizeof(segment));
@@ -242,7 +269,7 @@ static void choose_payload(const struct world *world, const struct op *op, struc
 
 static void prepare_comparisons(struct chain *chain)
 {
-    for (uint32_t i = 0; i < chain->count; i++) {
+    for (uint32_t i = 0; i < chain->count && !chain->is_long; i++) {
         for (uint32_t n = 0; n < chain->words; n++) {
             unsigned word;
 
@@ -258,18 +285,25 @@ static void prepare_comparisons(struct chain *chain)
     }
 }
 
+static uint32_t result_at(const struct chain *chain)
+{
+    return PAYLOAD_AT + 8 * chain->words;
+}
+
 static bool chain_act(struct world *world, struct op *op)
 {
     struct site *site = &world->sites[op->site];
     struct chain *chain = world_allocate(world, sizeof(*chain));
-    uint32_t slot = slot_take(world, site, SMALL_BYTES);
+    uint32_t slot;
     uint8_t *at;
 
+    draw_chain(world, op, chain);
+    slot = slot_take(world, site, result_at(chain) + 8 * chain->words);
     if (slot == NONE) {
         return false;
     }
     op->extra = chain;
-    draw_chain(world, op, chain);
+    chain->choices = world_allocate(world, chain->words * sizeof(*chain->choices));
     choose_payload(world, op, chain);
     prepare_comparisons(chain);
     at = site->node.memory + LOCAL_BASE + slot_offset(slot);
@@ -279,7 +313,7 @@ static bool chain_act(struct world *world, struct op *op)
     op->d.local_region = REGION_LOCAL;
     op->d.remote_address = slot_offset(slot) + LIST_AT;
     op->d.u.buffer.local_address = chain->loads ? 0 : slot_offset(slot) + PAYLOAD_AT;
-    op->d.u.buffer.result_address = chain->reads && !chain->stores ? slot_offset(slot) + RESULT_AT : 0;
+    op->d.u.buffer.result_address = chain->reads && !chain->stores ? slot_offset(slot) + result_at(chain) : 0;
     if (!effect_fits(world, op) || !post_descriptor(world, op)) {
         slot_release(world, site, slot);
         return false;
@@ -298,6 +332,13 @@ static bool stored_before(const struct chain *chain, uint32_t hop)
     return false;
 }
 
+/* What it stores may come later still. */
+static void settle_late(struct world *world, struct op *op, struct chain *chain)
+{
+    effect_late(world, op, VERDICT_MAY, 1);
+    chain->closed = op->expires_ns << CELL_TICK_BITS;
+}
+
 /* A hop has refused: before it everything has happened, from there on nothing. */
 static void settle_refused(struct world *world, struct op *op, struct chain *chain,
                            const struct netdam_completion *completion)
@@ -305,14 +346,26 @@ static void settle_refused(struct world *world, struct op *op, struct chain *cha
     bool compared = completion->status == NETDAM_STATUS_COMPARE_FAILED;
     uint32_t hop = completion->hop;
     bool partial = (completion->flags & NETDAM_COMPLETION_PARTIAL) != 0;
-    bool rekeyed = hop < chain->count && completion->status == NETDAM_STATUS_BAD_KEY &&
-                   effect_rekeyed(world, op, chain->hops[hop].site, chain->hops[hop].region);
+    bool rekeyed =
+        hop < chain->count && completion->status == NETDAM_STATUS_BAD_KEY &&
+        effect_rekeyed(world, op, chain->hops[hop].site, region_index(chain->hops[hop].peer, chain->hops[hop].region));
 
     if (hop >= chain->count ||
         (compared ? chain->hops[hop].opcode != NETDAM_OP_COMPARE : hop != chain->bad && !rekeyed) ||
         (hop > chain->bad && chain->bad != NONE)) {
         fail(world, chain->bad == NONE && !compared ? FAILURE_REFUSED : FAILURE_COMPLETION,
              "chain %u: status 0x%02x at hop %u", op->index, completion->status, hop);
+        return;
+    }
+    if (chain->is_long) {
+        /* Other packets may have gone on, or were never sent. */
+        chain->known = true;
+        chain->silent = chain->bad != NONE ? chain->bad : chain->count;
+        if (chain->stores) {
+            settle_late(world, op, chain);
+        } else {
+            effect_pin(world, op, -1);
+        }
         return;
     }
     if (partial != stored_before(chain, hop)) {
@@ -336,7 +389,7 @@ static void chain_complete(struct world *world, struct op *op, const struct netd
     struct chain *chain = op->extra;
     enum netdam_status_class class_of_status = netdam_status_class_of(completion->status);
 
-    memcpy(chain->result, site->node.memory + LOCAL_BASE + slot_offset(op->slot) + RESULT_AT, 8u * chain->words);
+    memcpy(chain->result, site->node.memory + LOCAL_BASE + slot_offset(op->slot) + result_at(chain), 8u * chain->words);
     slot_release(world, site, op->slot);
     if (completion->status == NETDAM_STATUS_OK) {
         if (chain->bad != NONE) {
@@ -357,8 +410,7 @@ static void chain_complete(struct world *world, struct op *op, const struct netd
         if (chain->bad != NONE) {
             chain->silent = chain->bad;
         }
-        effect_late(world, op, VERDICT_MAY, 1);
-        chain->closed = op->expires_ns << CELL_TICK_BITS;
+        settle_late(world, op, chain);
     } else if (class_of_status == NETDAM_STATUS_CLASS_UNCERTAIN) {
         effect_pin(world, op, -1);
     } else {

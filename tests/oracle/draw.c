@@ -30,10 +30,12 @@ static void draw_config(struct world *world)
     config->no_merge = one_in(world, 3);
     config->replies = one_in(world, 3) ? 2 : 0;
     config->chains = one_in(world, 3) ? 2 : 0;
+    config->collectives = one_in(world, 3) ? 1 : 0;
+    config->collective_wait_ns = one_in(world, 2) ? 30000000 : 300000000;
     config->tenants = 4;
     config->tenant_senders = one_in(world, 4) ? 2 + (uint32_t)below(world, 8) : 0;
     config->queue_pairs = QUEUES;
-    config->regions = REGIONS + 1;
+    config->regions = REGIONS_ALL + 1;
     config->peers = 4 * SITES_MAX;
     config->neighbours = 2 * SITES_MAX;
     config->operations = PICK(world, operations);
@@ -117,17 +119,20 @@ static void draw_objects(struct world *world)
 
 /* Weights in the order of kinds. */
 static const uint32_t moods[][KINDS_MAX] = {
-    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction, chain, rekey, reopen */
-    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50, 50},     /* all of it */
-    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50, 50, 3, 3}, /* nodes and links fail */
-    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0, 0},          /* what commutes, mostly */
-    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0, 0},           /* atomics */
-    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0, 0},         /* messages */
-    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0, 20, 2, 2}, /* who wrote last? */
-    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600, 0},         /* transactions */
-    {200, 200, 50, 50, 0, 0, 0, 20, 20, 0, 0, 0, 0, 500},         /* chains */
-    {200, 200, 50, 50, 0, 0, 0, 20, 20, 1, 1, 0, 0, 500, 3, 3},   /* chains while nodes and links fail */
-    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0, 0},       /* what may share a packet */
+    /* read, write, reduce, atomic, send, receive, echo, load, store, restart, outage, burst, transaction, chain, rekey,
+       reopen, collective, stranger */
+    {300, 200, 150, 200, 60, 15, 5, 15, 5, 0, 0, 50, 50, 50, 0, 0, 30, 30}, /* all of it */
+    {300, 300, 100, 100, 20, 5, 5, 5, 5, 1, 1, 50, 50, 50, 3, 3, 30, 30},   /* nodes and links fail */
+    {250, 0, 400, 200, 0, 0, 0, 20, 0, 0, 0, 200, 0, 0},                    /* what commutes, mostly */
+    {200, 100, 0, 500, 0, 0, 0, 20, 20, 0, 0, 0, 0, 0},                     /* atomics */
+    {50, 150, 20, 50, 500, 100, 20, 0, 0, 0, 1, 0, 0, 0},                   /* messages */
+    {300, 400, 50, 50, 20, 5, 0, 20, 10, 0, 0, 100, 0, 20, 2, 2},           /* who wrote last? */
+    {200, 200, 50, 20, 0, 0, 0, 10, 10, 0, 0, 0, 600, 0},                   /* transactions */
+    {200, 200, 50, 50, 0, 0, 0, 20, 20, 0, 0, 0, 0, 500},                   /* chains */
+    {200, 200, 50, 50, 0, 0, 0, 20, 20, 1, 1, 0, 0, 500, 3, 3},             /* chains while nodes and links fail */
+    {100, 200, 200, 0, 20, 10, 0, 10, 10, 0, 0, 600, 0, 0},                 /* what may share a packet */
+    {50, 50, 50, 50, 20, 5, 5, 0, 0, 0, 0, 0, 0, 50, 0, 0, 500, 30},        /* collectives */
+    {50, 50, 50, 50, 20, 5, 5, 0, 0, 1, 1, 0, 0, 50, 2, 2, 500, 30},        /* collectives while nodes and links fail */
 };
 
 /* Resets, outages and closed handles leave requests uncertain. */
@@ -153,13 +158,26 @@ static void draw_harmless(struct world *world)
     config->operations = 256;
     config->lanes = 64;
     config->lane_windows = 32;
-        config->replies = 0;
+    config->replies = 0;
     config->tenant_senders = 0;
+    config->collectives = 0; /* or those of one team keep out those of the other, each somewhere else */
+    config->collective_wait_ns = 2000000000;
     config->first_number = 0; /* contexts that soon end fill the table of lanes */
-
-
     config->refusal_interval_ns = config->refusal_burst = 0;
     config->lane_give_up_ns = 100000000;
+}
+
+/* Half of all worlds know no tenant. In the others both users are of one, or each of another one, or one is of none. */
+static void draw_tenants(struct world *world)
+{
+    static const uint32_t tenants[][QUEUES] = {
+        {0, 0}, {0, 0}, {0, 0}, {0, 0}, {TENANT, TENANT}, {TENANT, TENANT_TOO}, {TENANT, TENANT_TOO}, {TENANT, 0}};
+    const uint32_t *drawn = PICK(world, tenants);
+
+    for (unsigned i = 0; i < QUEUES; i++) {
+        world->tenants[i] = drawn[i];
+        world->tenant_modes[i] = one_in(world, 2) ? NETDAM_TENANT_MODE_ENCRYPT : NETDAM_TENANT_MODE_AUTHENTICATE;
+    }
 }
 
 void world_draw(struct world *world)
@@ -174,8 +192,7 @@ void world_draw(struct world *world)
     }
     world->site_count = 2 + (unsigned)below(world, SITES_MAX - 1);
     world->family = one_in(world, 4) ? 6 : 4;
-    world->tenant = one_in(world, 3) ? TENANT : 0;
-    world->tenant_mode = one_in(world, 2) ? NETDAM_TENANT_MODE_ENCRYPT : NETDAM_TENANT_MODE_AUTHENTICATE;
+    draw_tenants(world);
     world->gap_ns = PICK(world, gaps);
     world->most_active = 2 + (uint32_t)below(world, 4);
     world->hot = 2 + (uint32_t)below(world, SINGLES - SINKS - 4);
@@ -185,9 +202,11 @@ void world_draw(struct world *world)
     world->ordered_percent = one_in(world, 3) ? 40 : 8;
     world->fence_percent = one_in(world, 3) ? 10 : 1;
     world->unreliable_percent = one_in(world, 3) ? 8 : 0;
+    world->list_percent = one_in(world, 2) ? 15 : 0;
     world->repost_percent = one_in(world, 2) ? 90 : 20;
     memcpy(world->weights, moods[mood], sizeof(moods[mood]));
     draw_objects(world);
+    teams_draw(world, &world->random);
     if (world->plan.sites != 0 && world->plan.sites < world->site_count) {
         world->site_count = world->plan.sites;
     }

@@ -7,7 +7,7 @@
 static uint32_t packet_bytes(const struct world *world, const struct op *op)
 {
     uint32_t most = netdam_payload_max(world->config.mtu - (world->family == 6 ? 20 : 0)) -
-                    (world->tenant != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0);
+                    (world->tenants[op->peer] != 0 ? (uint32_t)sizeof(struct netdam_wire_tenant) : 0);
 
     return most - ((op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 ? 8 : 0);
 }
@@ -143,9 +143,9 @@ void effect_pin(struct world *world, struct op *op, int by)
     }
 }
 
-bool effect_rekeyed(const struct world *world, const struct op *op, unsigned site, unsigned region)
+bool effect_rekeyed(const struct world *world, const struct op *op, unsigned site, unsigned index)
 {
-    return world->sites[site].region_changed[region] > op->posted;
+    return world->sites[site].region_changed[index] > op->posted;
 }
 
 static struct record *add_record(struct world *world, struct object *object)
@@ -182,7 +182,7 @@ void effect_instant(struct world *world, struct op *op, unsigned object, const s
 /* Nothing happens under a key that has ended. False if nothing can have happened at all. */
 static bool ends_with_key(struct world *world, struct op *op, enum verdict verdict, uint64_t *close)
 {
-    uint64_t changed = world->sites[op->target].region_changed[op->region];
+    uint64_t changed = world->sites[op->target].region_changed[region_index(op->peer, op->region)];
 
     if ((netdam_op_flags(op->d.opcode) & NETDAM_OPF_MEMORY) == 0 || changed <= op->posted || changed >= *close) {
         return true;
@@ -313,7 +313,8 @@ void effect_settle(struct world *world, struct op *op, const struct netdam_compl
     }
 
     if (class_of_status != NETDAM_STATUS_CLASS_UNCERTAIN && !op->refused &&
-        !(completion->status == NETDAM_STATUS_BAD_KEY && effect_rekeyed(world, op, op->target, op->region)) &&
+        !(completion->status == NETDAM_STATUS_BAD_KEY &&
+          effect_rekeyed(world, op, op->target, region_index(op->peer, op->region))) &&
         !((op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0 && completion->status == NETDAM_STATUS_NOT_READY)) {
         fail(world, FAILURE_REFUSED, "op %u, status 0x%02x", op->index, completion->status);
         return;

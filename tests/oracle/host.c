@@ -86,13 +86,13 @@ const struct kind kind_outage = {"outage", outage_draw, outage_act, NULL};
 static bool rekey_draw(struct world *world, struct op *op, struct ndtest_random *random)
 {
     op->site = op->target = (uint8_t)draw_below(random, world->site_count);
-    op->region = (uint8_t)(REGION_ALL + draw_below(random, REGIONS - REGION_ALL));
+    op->region = (uint8_t)(REGION_ALL + draw_below(random, REGIONS_ALL - REGION_ALL)); /* of either user */
     return true;
 }
 
 static bool rekey_act(struct world *world, struct op *op)
 {
-    world_rekey(world, &world->sites[op->site], (enum region)op->region);
+    world_rekey(world, &world->sites[op->site], op->region);
     return true;
 }
 

@@ -168,7 +168,8 @@ static void outside_check(struct world *world, struct site *site)
         {0, RINGS_BASE},
         {RINGS_BASE + QUEUES * 2 * RING_ROOM, SHARED_BASE},
         {SHARED_BASE + SHARED_BYTES, LOCAL_BASE},
-        {RECEIVE_BASE + RECEIVE_SLOTS * RECEIVE_BYTES, MEMORY_BYTES},
+        {RECEIVE_END, TEAM_BASE},
+        {TEAM_BASE + QUEUES * TEAM_BYTES, MEMORY_BYTES},
     };
 
     for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -202,6 +203,7 @@ static void judge_objects(struct world *world, unsigned from, unsigned to)
 void judge_all(struct world *world)
 {
     messages_check(world);
+    teams_check(world);
     for (unsigned i = 0; i < world->site_count; i++) {
         struct site *site = &world->sites[i];
 
@@ -211,13 +213,14 @@ void judge_all(struct world *world)
     }
     /* Where tours store comes last: it depends on what they have read. */
     judge_objects(world, 0, SINGLES - SINKS);
-    judge_objects(world, SINGLES, OBJECTS);
+    judge_objects(world, SINGLES, OBJECTS - BULK_SINKS);
     for (uint32_t i = 0; i < world->op_count && world->failure == FAILURE_NONE; i++) {
         if (world->ops[i].d.opcode == NETDAM_OP_CHAIN) {
             chain_judge(world, &world->ops[i]);
         }
     }
     judge_objects(world, SINGLES - SINKS, SINGLES);
+    judge_objects(world, OBJECTS - BULK_SINKS, OBJECTS);
     world->tally->records += world->record_count;
 }
 

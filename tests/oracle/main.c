@@ -231,10 +231,12 @@ static void tell_tally(const struct tally *tally)
            (unsigned long long)tally->cases, (unsigned long long)tally->posted, (unsigned long long)tally->skipped,
            (unsigned long long)tally->frames, (unsigned long long)tally->faults, (unsigned long long)tally->restarts);
     printf("# %llu histories of %llu steps (%llu too wide to judge), %llu compared with the program's order, "
-           "%llu messages, %llu uncertain ends, %llu words of tours (%llu with too many possible values)\n",
+           "%llu messages, %llu uncertain ends, %llu words of tours (%llu with too many possible values), "
+           "%llu collectives, %llu frames of strangers\n",
            (unsigned long long)tally->objects, (unsigned long long)tally->records, (unsigned long long)tally->unjudged,
            (unsigned long long)tally->plain, (unsigned long long)tally->messages, (unsigned long long)tally->late,
-           (unsigned long long)tally->tours, (unsigned long long)tally->tours_open);
+           (unsigned long long)tally->tours, (unsigned long long)tally->tours_open,
+           (unsigned long long)tally->collectives, (unsigned long long)tally->strangers);
 #define STATUS_LINE(name, value, class_, text)                                                                         \
     if (tally->completed[value] != 0) {                                                                                \
         printf("# %12llu %s\n", (unsigned long long)tally->completed[value], #name);                                   \

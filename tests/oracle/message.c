@@ -25,6 +25,10 @@ static bool send_draw(struct world *world, struct op *op, struct ndtest_random *
     }
     draw_mode(world, op, random);
     op->region = (uint8_t)draw_below(random, QUEUES); /* of the target */
+    if (world_is_shared(world) && !draw_percent(random, world->bad_percent)) {
+        op->region = op->peer;
+    }
+    op->refused |= world_is_shared(world) && op->region != op->peer;
     return true;
 }
 
@@ -50,24 +54,28 @@ void message_payload(const struct world *world, const struct op *op, uint8_t *by
     }
 }
 
+bool message_is_readable(const uint8_t *bytes)
+{
+    uint32_t tag[2];
+
+    memcpy(tag, bytes, sizeof(tag));
+    return (tag[1] ^ MAGIC) == tag[0];
+}
+
 static bool send_act(struct world *world, struct op *op)
 {
-    struct site *site = &world->sites[op->site];
-    uint32_t slot = slot_take(world, site, op->d.length);
+    uint8_t payload[BIG_BYTES];
 
-    if (slot == NONE) {
+    message_payload(world, op, payload);
+    if (!buffer_take(world, op, payload)) {
         return false;
     }
-    message_payload(world, op, site->node.memory + LOCAL_BASE + slot_offset(slot));
-    op->slot = (uint16_t)slot;
-    op->d.local_region = REGION_LOCAL;
-    op->d.u.buffer.local_address = slot_offset(slot);
     op->d.remote_key = world->sites[op->target].queues[op->region].receive_key;
-    if (op->refused && op->d.length <= RECEIVE_BYTES) {
+    if (op->refused && op->d.length <= RECEIVE_BYTES && !(world_is_shared(world) && op->region != op->peer)) {
         op->d.remote_key ^= 1 + ndtest_random_below(&world->random, UINT32_MAX);
     }
     if (!post_descriptor(world, op)) {
-        slot_release(world, site, slot);
+        slot_release(world, &world->sites[op->site], op->slot);
         return false;
     }
     return true;
@@ -160,13 +168,17 @@ static void look_at_written(struct world *world, struct op *op)
 static void judge_message(struct world *world, struct site *site, unsigned queue, uint32_t slot,
                           const struct netdam_completion *completion)
 {
-    const uint8_t *buffer = site->node.memory + RECEIVE_BASE + slot * RECEIVE_BYTES;
-    struct op *op = find_message(world, completion, buffer);
+    uint8_t buffer[RECEIVE_BYTES];
+    struct gather gather;
+    struct op *op;
     bool immediate = (completion->flags & NETDAM_COMPLETION_IMMEDIATE) != 0;
     uint64_t now_ns = world->net.loop.now_ns;
 
+    gather_draw(site->receive_pieces[slot], RECEIVE_BYTES, &gather);
+    gather_get(&gather, site->node.memory + RECEIVE_BASE + slot * RECEIVE_BYTES, buffer);
+    op = find_message(world, completion, buffer);
     if (op == NULL || op->d.opcode != completion->opcode || op->target != site->index || op->state == OP_WAITING ||
-        op->state == OP_SKIPPED || queue != (op->d.opcode == NETDAM_OP_SEND ? op->region : 1u) ||
+        op->state == OP_SKIPPED || queue != (op->d.opcode == NETDAM_OP_SEND ? op->region : op->peer) ||
         op->d.length > RECEIVE_BYTES + 8192 || immediate != ((op->d.flags & NETDAM_DESCRIPTOR_IMMEDIATE) != 0) ||
         (immediate && (completion->result != op->d.immediate || completion->immediate != op->d.immediate))) {
         fail(world, FAILURE_MESSAGE, "site %u, queue %u: a message that nobody sent", site->index, queue);
@@ -247,12 +259,23 @@ void receive_post(struct world *world, struct site *site, unsigned queue)
             .local_region = REGION_LOCAL,
             .u.buffer.local_address = RECEIVE_BASE - LOCAL_BASE + slot * RECEIVE_BYTES,
         };
+        struct gather gather;
 
         if (site->receive_used[slot] || site->receive_count[queue] >= QUEUE_DEPTH) {
             continue;
         }
         receive_check(world, site, slot);
         memset(site->node.memory + RECEIVE_BASE + slot * RECEIVE_BYTES, filler(world, slot), RECEIVE_BYTES);
+        site->receive_pieces[slot] = 0;
+        if (ndtest_random_chance(&world->random, 10000 * world->list_percent)) {
+            site->receive_pieces[slot] = ndtest_random_next(&world->random) | 1;
+            gather_draw(site->receive_pieces[slot], RECEIVE_BYTES, &gather);
+            gather_list(&gather, RECEIVE_BASE - LOCAL_BASE + slot * RECEIVE_BYTES,
+                        site->node.memory + RECEIVE_LISTS + slot * LIST_BYTES);
+            descriptor.flags = NETDAM_DESCRIPTOR_LIST;
+            descriptor.list_count = (uint8_t)gather.count;
+            descriptor.u.buffer.local_address = RECEIVE_LISTS - LOCAL_BASE + slot * LIST_BYTES;
+        }
         if (ndtest_queue_post_receive(&site->queues[queue], &descriptor)) {
             site->receive_used[slot] = true;
             site->receive_posted[queue][site->receive_count[queue]++] = slot;

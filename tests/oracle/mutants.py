@@ -137,6 +137,39 @@ MUTANTS = [
     ("a region of another tenant", "memory.c", "return region->tenant == tenant ? region : NULL;", "return region;"),
     ("senders forgotten under the same epoch", "tenant.c", "    ndfw_lane_new_epoch(fw);\n}\n\nstatic void forget_senders_of",
      "}\n\nstatic void forget_senders_of"),
+    ("a frame that is taken twice", "tenant.c", "|| (*word & bit) != 0) {", "|| false) {"),
+    ("a tag that nobody looks at", "tenant.c",
+     "text_bytes, extension.tag, fw->tenant_room + associated_bytes)) {\n        return false;",
+     "text_bytes, extension.tag, fw->tenant_room + associated_bytes)) {\n        ;"),
+    ("lanes that tenants share with strangers", "tenant.c", "packet->lanes = tenant->lanes;", "packet->lanes = 0;"),
+    ("messages to queue pairs of all tenants", "queue.c", "key != 0 &&\n            fw->queues[i].tenant == tenant) {",
+     "key != 0) {"),
+    # fences
+    ("a confirmation that moves no floor", "lane.c",
+     "advance_floor(fw, lane, packet->number);\n    result->floor = lane_floor(lane);",
+     "result->floor = packet->number;"),
+    ("a confirmation that only counts where something is unfinished", "lane.c",
+     "advance_floor(fw, lane, packet->number);\n    result->floor = lane_floor(lane);",
+     "if (lane->window != 0) {\n        advance_floor(fw, lane, packet->number);\n    }\n"
+     "    result->floor = lane_floor(lane);"),
+    # lists and long chains
+    ("a second piece that is read from where the first one was left", "buffer.c", "offset -= piece->length;", ";"),
+    ("packets of a chain that all go to its first words", "tour.c", "netdam_be64_make(from->address + flight->offset);",
+     "netdam_be64_make(from->address);"),
+    ("accumulations that are called reproducible", "frame.c",
+     "((unsigned)netdam_algebra(opcode, operation, type) & NETDAM_ALG_ASSOCIATES) == 0) {", "false) {"),
+    # collectives
+    ("a collective that begins before all others have", "collective.c", "} else if (all_told(fw, c, 0) && c->children == 0) {",
+     "} else if (c->children == 0) {"),
+    ("a collective that ends before all others have", "collective.c", "if (all_told(fw, c, 1) && c->children == 0) {",
+     "if (c->children == 0) {"),
+    ("tours the other way round the ring", "collective.c",
+     "for (uint32_t i = 1; i < c->count; i++) {\n        uint32_t member = other(c, i);\n\n        segment.peer",
+     "for (uint32_t i = 1; i < c->count; i++) {\n        uint32_t member = other(c, c->count - i);\n\n        segment.peer"),
+    ("tours that add up outputs", "collective.c", "slot->bytes, address_of_input);", "slot->bytes, address_of_output);"),
+    ("a broadcast of what was not summed up", "collective.c", "c->members[c->rank].output + slot->at, 0, slot->bytes,",
+     "c->members[c->rank].input + slot->at, 0, slot->bytes,"),
+    ("a failure by the member before", "collective.c", ": other(c, hop + 1u);", ": other(c, hop);"),
 ]
 
 

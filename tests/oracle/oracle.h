@@ -25,6 +25,7 @@
 #define SINKS         8u     /* of these the last, where tours store */
 #define GROUPS        8u     /* objects of CELL_WORDS_MAX words */
 #define BULK          720u   /* objects of one word, for what is longer than a packet */
+#define BULK_SINKS    240u   /* of these the last, where long tours store */
 #define OBJECTS       (SINGLES + GROUPS + BULK)
 #define SHARED_WORDS  (SINGLES + GROUPS * CELL_WORDS_MAX + BULK)
 #define SHARED_BYTES  (8u * SHARED_WORDS)
@@ -38,25 +39,39 @@
 #define RECEIVE_SLOTS 32u
 #define RECEIVE_BYTES 256u
 #define RECEIVE_BASE  (LOCAL_BASE + LOCAL_BYTES)
-#define MEMORY_BYTES  (((RECEIVE_BASE + RECEIVE_SLOTS * RECEIVE_BYTES + 4095u) & ~4095u) + 4096u)
+#define LIST_BYTES    64u /* NETDAM_LIST_MAX entries */
+#define RECEIVE_LISTS (RECEIVE_BASE + RECEIVE_SLOTS * RECEIVE_BYTES)
+#define RECEIVE_END   (RECEIVE_LISTS + RECEIVE_SLOTS * LIST_BYTES)
+/* Of each user, what collectives work on: two vectors and control words. */
+#define TEAM_BASE    ((RECEIVE_END + 4095u) & ~4095u)
+#define TEAM_VECTOR  49152u
+#define TEAM_CONTROL (2u * TEAM_VECTOR)
+#define TEAM_BYTES   (TEAM_CONTROL + 128u)
+#define MEMORY_BYTES (((TEAM_BASE + QUEUES * TEAM_BYTES + 4095u) & ~4095u) + 4096u)
 
-/* Regions of every site, in this order; their indices are the firmware's. */
+/* Regions of every site, in this order; region_index says which index the firmware gives them. */
 enum region {
     REGION_LOCAL,
     REGION_ALL,
     REGION_PART, /* from its own start on, so that addresses are others */
     REGION_READ,
-    REGION_WRITE, /* immediates of WRITEs go to queue 1 */
+    REGION_WRITE, /* immediates of WRITEs go to the queue of the same user */
     REGION_ALU,
+    REGION_TEAM,  /* what collectives work on */
     REGION_OTHER, /* of another tenant */
     REGIONS
 };
 
+#define REGIONS_ALL (1u + QUEUES * (REGIONS - 1u))
 #define PART_OFFSET 24u
 
-/* Tenants: of everything in a world that has one, and of REGION_OTHER. */
+/*
+ * Users of a world: each has a queue pair, a peer handle towards every site and regions of its own on every site, and
+ * belongs to a tenant or to none. TENANT_OTHER has a region, and nobody acts for it.
+ */
 #define TENANT       7u
 #define TENANT_OTHER 8u
+#define TENANT_TOO   9u
 
 /* What went wrong; a case that is made smaller must go on failing in the same way. */
 #define FAILURE_LIST(X)                                                                                                \
@@ -69,7 +84,10 @@ enum region {
     X(MESSAGE, "a message was lost, doubled, late, or is not what was sent")                                           \
     X(BUFFER, "a local buffer changed that nothing was to be stored in")                                               \
     X(MEMORY, "memory changed outside of all that was named")                                                          \
+    X(COLLECTIVE, "a collective left something else than the plain result, or ended before all had begun")             \
     X(NONCE, "a nonce was used twice under one key")                                                                   \
+    X(FENCE, "executed below a floor that the node had confirmed")                                                     \
+    X(SECRET, "somebody without the key could read what is a tenant's")                                                \
     X(GUARD, "the firmware left its memory")                                                                           \
     X(ALIVE, "uncertain although nothing was lost, or still uncertain when everything was calm again")
 
@@ -122,7 +140,7 @@ struct op {
     uint8_t site;
     uint8_t target;
     uint8_t queue;
-    uint8_t peer;   /* which of the two handles towards the target */
+    uint8_t peer;   /* which of the two handles towards the target: the user */
     uint8_t region; /* at the target */
     uint8_t state;  /* enum op_state */
     uint8_t status; /* of its completion */
@@ -143,8 +161,8 @@ struct object {
 struct site {
     struct ndtest_node node;
     struct ndtest_queue queues[QUEUES];
-    uint64_t region_keys[REGIONS];
-    uint64_t region_changed[REGIONS]; /* when it last got another key; 0: never */
+    uint64_t region_keys[REGIONS_ALL];
+    uint64_t region_changed[REGIONS_ALL]; /* when it last got another key; 0: never */
     uint32_t peers[SITES_MAX][2];
     uint32_t started[QUEUES];  /* ops taken from the ring and not completed */
     uint32_t *waiting[QUEUES]; /* ops that are not open yet, in the order of the ring */
@@ -159,8 +177,10 @@ struct site {
     uint32_t receive_count[QUEUES];
     bool receive_used[RECEIVE_SLOTS];
     uint64_t receive_hash[RECEIVE_SLOTS];
-    uint64_t restarted; /* when it was started last */
-    uint8_t *outside;   /* memory as it was */
+    uint64_t receive_pieces[RECEIVE_SLOTS]; /* how it is divided, see gather_draw */
+    uint64_t restarted;                     /* when it was started last */
+    uint8_t *outside;                       /* memory as it was; of teams, as it has to be */
+    uint32_t unsure[QUEUES][2];             /* what a collective that failed may still change: from, to */
     unsigned index;
 };
 
@@ -170,6 +190,18 @@ struct late {
     uint32_t op;
     uint32_t records; /* first of the ones that end with it */
     uint32_t record_count;
+};
+
+/* Sites that do collectives with one another, for one user. */
+struct team {
+    uint8_t sites[SITES_MAX]; /* in the order of the ring */
+    uint32_t count;
+    uint32_t round;             /* counts how often it has begun anew */
+    uint32_t posted[SITES_MAX]; /* by site: the collectives of this round */
+    bool pending[SITES_MAX];    /* by site: the last one has not ended */
+    bool broken;                /* one has failed: nobody posts any more */
+    bool wrong;        /* one was posted that somebody has to refuse: neither it nor what follows can be sure */
+    uint64_t ended_ns; /* when the last one ended */
 };
 
 /* A fault that happened, or that alone may happen. */
@@ -213,9 +245,11 @@ struct tally {
     uint64_t faults;
     uint64_t restarts;
     uint64_t messages;
-    uint64_t late;       /* uncertain ends */
-    uint64_t tours;      /* words that came home or were stored at the end */
-    uint64_t tours_open; /* of these, with too many possible values */
+    uint64_t late;        /* uncertain ends */
+    uint64_t tours;       /* words that came home or were stored at the end */
+    uint64_t tours_open;  /* of these, with too many possible values */
+    uint64_t collectives; /* that ended as OK */
+    uint64_t strangers;   /* frames of somebody without key */
 };
 
 struct world {
@@ -241,12 +275,15 @@ struct world {
     uint32_t ordered_percent;
     uint32_t fence_percent;
     uint32_t unreliable_percent;
-    uint32_t repost_percent; /* receive buffers that are posted again at once */
-    uint32_t tenant;         /* of all regions, queue pairs and peers; 0: none */
-    uint32_t tenant_mode;
-    bool harmless;        /* nothing is lost, and nothing is too small: every request has to succeed */
-    uint32_t copies;      /* of one frame at most */
-    uint32_t weights[16]; /* of kinds */
+    uint32_t list_percent;    /* buffers in several pieces */
+    uint32_t repost_percent;  /* receive buffers that are posted again at once */
+    uint32_t tenants[QUEUES]; /* of each user; 0: none */
+    uint32_t tenant_modes[QUEUES];
+    bool harmless;               /* nothing is lost, and nothing is too small: every request has to succeed */
+    uint32_t copies;             /* of one frame at most */
+    uint32_t weights[KINDS_MAX]; /* of kinds */
+    struct team teams[QUEUES];   /* of each user */
+    struct watch *watch;
 
     struct op *ops;
     uint32_t op_count;
@@ -280,7 +317,12 @@ void fail(struct world *world, enum failure failure, const char *format, ...) __
 uint64_t world_tick(struct world *world);
 void world_restart(struct world *world, struct site *site);
 /* Ends a region and makes it anew with another key. */
-void world_rekey(struct world *world, struct site *site, enum region region);
+void world_rekey(struct world *world, struct site *site, unsigned index);
+/* A user's region at the firmware, and its key. */
+unsigned region_index(unsigned user, unsigned region);
+uint64_t region_key(const struct world *world, unsigned site, unsigned user, unsigned region);
+/* True if the users belong to different tenants. */
+bool world_is_shared(const struct world *world);
 /* Closes a peer handle and opens another one in its place. */
 void world_reopen(struct world *world, struct site *site, unsigned target, unsigned peer);
 void world_draw(struct world *world);
@@ -308,6 +350,21 @@ void slot_release(struct world *world, struct site *site, uint32_t slot);
 uint32_t slot_offset(uint32_t slot);
 void slots_check(struct world *world, struct site *site);
 
+/* gather.c: buffers in one piece or in several */
+struct gather {
+    uint32_t count;
+    uint32_t at[NETDAM_LIST_MAX]; /* where each lies */
+    uint32_t bytes[NETDAM_LIST_MAX];
+};
+/* One piece for seed 0. */
+void gather_draw(uint64_t seed, uint32_t bytes, struct gather *gather);
+void gather_list(const struct gather *gather, uint32_t base, uint8_t *list);
+void gather_put(const struct gather *gather, uint8_t *memory, const uint8_t *bytes);
+void gather_get(const struct gather *gather, const uint8_t *memory, uint8_t *bytes);
+/* A local buffer for a descriptor, which names it, with these bytes in it unless NULL. False: there is none left. */
+bool buffer_take(struct world *world, struct op *op, const uint8_t *bytes);
+void buffer_get(const struct world *world, const struct op *op, uint8_t *bytes);
+
 /* effect.c: from operations to records */
 /* The pieces of an access to `bytes` from `address` in the shared part; returns how many. */
 unsigned pieces_of(const struct world *world, const struct op *op, uint32_t address, struct piece *pieces);
@@ -315,8 +372,7 @@ unsigned pieces_of(const struct world *world, const struct op *op, uint32_t addr
 uint32_t shared_address(const struct op *op);
 bool effect_fits(struct world *world, const struct op *op);
 /* True if the region has got another key since the op was posted: it may be refused, or have ended before that. */
-
-bool effect_rekeyed(const struct world *world, const struct op *op, unsigned site, unsigned region);
+bool effect_rekeyed(const struct world *world, const struct op *op, unsigned site, unsigned index);
 void effect_pin(struct world *world, struct op *op, int by);
 /* Records what the op did: `verdict` between its opening and `close`. `seen`: what came back, or NULL. */
 void effect_record(struct world *world, struct op *op, enum verdict verdict, uint64_t close, const uint8_t *seen);
@@ -344,6 +400,8 @@ extern const struct kind kind_send;
 extern const struct kind kind_receive;
 void message_received(struct world *world, struct site *site, unsigned queue,
                       const struct netdam_completion *completion);
+/* True if bytes are the beginning of a message. */
+bool message_is_readable(const uint8_t *bytes);
 void message_payload(const struct world *world, const struct op *op, uint8_t *bytes);
 void message_ended(struct world *world, struct op *op);
 void messages_check(struct world *world);
@@ -396,6 +454,19 @@ const struct netdam_fw_crypto *crypto_make(struct world *world);
 unsigned chain_pieces(const struct op *op, struct piece *pieces);
 /* Compares a tour's result with what it may have read, and finds what it may have stored. */
 void chain_judge(struct world *world, struct op *op);
+
+/* collective.c */
+extern const struct kind kind_collective;
+void teams_draw(struct world *world, struct ndtest_random *random);
+/* Whoever has not posted what others wait for does so. Returns how many descriptors still have to be posted. */
+unsigned teams_finish(struct world *world);
+void teams_check(struct world *world);
+
+/* watch.c */
+extern const struct kind kind_stranger;
+void watch_init(struct world *world);
+void watch_left(void *opaque, uint32_t node, const uint8_t *frame, uint32_t bytes, uint64_t now_ns);
+void watch_reached(struct world *world, uint32_t node, const uint8_t *frame, uint32_t bytes);
 
 /* transaction.c */
 unsigned transaction_pieces(const struct op *op, struct piece *pieces);

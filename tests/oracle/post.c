@@ -85,7 +85,9 @@ bool post_descriptor(struct world *world, struct op *op)
     unsigned action;
 
     op->d.user_data = USER_DATA | op->index;
-    op->d.peer = op->d.opcode == NETDAM_OP_CHAIN ? 0 : site->peers[op->target][op->peer];
+    if (op->d.opcode != NETDAM_OP_CHAIN && op->kind != &kind_collective) {
+        op->d.peer = site->peers[op->target][op->peer];
+    }
     if (!ndtest_queue_post(queue, &op->d, now_ns, &action)) {
         return false;
     }
@@ -128,7 +130,8 @@ static void completed(struct world *world, struct site *site, unsigned queue,
         fail(world, FAILURE_COMPLETION, "op %u completed before one that it had to wait for", op->index);
         return;
     }
-    if (world->harmless && netdam_status_class_of(completion->status) == NETDAM_STATUS_CLASS_UNCERTAIN) {
+    if (world->harmless && !op->refused &&
+        netdam_status_class_of(completion->status) == NETDAM_STATUS_CLASS_UNCERTAIN) {
         fail(world, FAILURE_ALIVE, "op %u: status 0x%02x", op->index, completion->status);
         return;
     }

@@ -4,8 +4,9 @@
 
 /* In the order of world->weights. */
 const struct kind *const kinds[] = {
-    &kind_read,  &kind_write,   &kind_reduce, &kind_atomic, &kind_send,        &kind_receive, &kind_echo,  &kind_load,
-    &kind_store, &kind_restart, &kind_outage, &kind_burst,  &kind_transaction, &kind_chain,   &kind_rekey, &kind_reopen,
+    &kind_read,        &kind_write, &kind_reduce, &kind_atomic,  &kind_send,       &kind_receive,
+    &kind_echo,        &kind_load,  &kind_store,  &kind_restart, &kind_outage,     &kind_burst,
+    &kind_transaction, &kind_chain, &kind_rekey,  &kind_reopen,  &kind_collective, &kind_stranger,
 };
 const unsigned kind_count = sizeof(kinds) / sizeof(kinds[0]);
 

@@ -131,7 +131,7 @@ static void put_entry(const struct world *world, const struct op *op, const stru
     struct netdam_transaction_entry out = {
         .kind = entry->kind,
         .length = entry->length,
-        .key = world->sites[op->target].region_keys[entry->region],
+        .key = region_key(world, op->target, op->peer, entry->region),
         .address = address,
     };
 
@@ -142,11 +142,11 @@ static void put_entry(const struct world *world, const struct op *op, const stru
             break;
         case 1:
             out.address = SHARED_BYTES - entry->length + 1;
-            out.key = world->sites[op->target].region_keys[REGION_ALL];
+            out.key = region_key(world, op->target, op->peer, REGION_ALL);
             break;
         default:
-            out.key = world->sites[op->target]
-                          .region_keys[entry->kind == NETDAM_TRANSACTION_WRITE ? REGION_READ : REGION_WRITE];
+            out.key = region_key(world, op->target, op->peer,
+                                 entry->kind == NETDAM_TRANSACTION_WRITE ? REGION_READ : REGION_WRITE);
             break;
         }
     }
@@ -286,7 +286,7 @@ static void transaction_complete(struct world *world, struct op *op, const struc
         }
         see_fetched(world, op, t, result);
     } else if (completion->status == NETDAM_STATUS_BAD_KEY && completion->result < t->count &&
-               effect_rekeyed(world, op, op->target, t->entries[completion->result].region)) {
+               effect_rekeyed(world, op, op->target, region_index(op->peer, t->entries[completion->result].region))) {
         effect_pin(world, op, -1);
         return;
     } else if (failed) {

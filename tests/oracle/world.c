@@ -8,6 +8,7 @@
 #define BOUND_NS     UINT64_C(120000000000)
 #define SETTLE_NS    UINT64_C(1000000)
 #define PROBE_ROUNDS 3u
+#define FINISH_TRIES 1000u
 #define START_NS     UINT64_C(1000000)
 #define SQ_LOG2      6u
 #define CQ_LOG2      7u
@@ -117,10 +118,10 @@ static void reached(void *opaque, uint32_t node, const uint8_t *frame, uint32_t 
 {
     struct world *world = opaque;
 
-    (void)node;
     if (world->pcap != NULL) {
         pcap_write(world->pcap, frame, bytes, now_ns);
     }
+    watch_reached(world, node, frame, bytes);
 }
 
 static bool is_listed(const struct fault_list *list, uint32_t link, enum ndsim_link_count fault, uint64_t number)
@@ -156,40 +157,70 @@ static void require(struct world *world, enum netdam_admin_status status, const 
     }
 }
 
-static void create_region(struct world *world, struct site *site, enum region region, uint64_t base, uint64_t length,
-                          uint32_t permissions, uint32_t queue)
+bool world_is_shared(const struct world *world)
+{
+    return world->tenants[0] != world->tenants[1];
+}
+
+unsigned region_index(unsigned user, unsigned region)
+{
+    return region == REGION_LOCAL ? 0 : region + user * (REGIONS - 1);
+}
+
+uint64_t region_key(const struct world *world, unsigned site, unsigned user, unsigned region)
+{
+    return world->sites[site].region_keys[region_index(user, region)];
+}
+
+/* Of a region that the user must not reach: somebody else's, who is there too if there are two tenants. */
+static uint32_t other_tenant(const struct world *world, unsigned user)
+{
+    return world_is_shared(world) ? world->tenants[1 - user] : TENANT_OTHER;
+}
+
+static void create_region(struct world *world, struct site *site, unsigned index, uint32_t tenant, uint64_t base,
+                          uint64_t length, uint32_t permissions, uint32_t queue)
 {
     /* The same key after a reset: what was sent before must not be taken for the new one's. */
-    uint64_t key = ndtest_mix(world->seed ^ ((uint64_t)site->index << 32 | region) ^ site->region_changed[region]) | 1;
-    uint32_t tenant = region == REGION_LOCAL ? 0 : region == REGION_OTHER ? TENANT_OTHER : world->tenant;
+    uint64_t key = ndtest_mix(world->seed ^ ((uint64_t)site->index << 32 | index) ^ site->region_changed[index]) | 1;
     uint64_t args[] = {base, length, permissions, key, tenant, queue};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
     require(world, ndtest_node_admin(&site->node, NETDAM_ADMIN_REGION_CREATE, args, 6, results, world->net.loop.now_ns),
             "REGION_CREATE");
-    if (results[0] != region) {
-        fail(world, FAILURE_COMPLETION, "region %u has index %u", (unsigned)region, (unsigned)results[0]);
+    if (results[0] != index) {
+        fail(world, FAILURE_COMPLETION, "region %u has index %u", index, (unsigned)results[0]);
     }
-    site->region_keys[region] = key;
+    site->region_keys[index] = key;
 }
 
-static void make_region(struct world *world, struct site *site, enum region region)
+static void make_region(struct world *world, struct site *site, unsigned index)
 {
     static const struct {
         uint32_t base, length, permissions;
     } regions[] = {
-        [REGION_LOCAL] = {LOCAL_BASE, LOCAL_BYTES + RECEIVE_SLOTS * RECEIVE_BYTES,
+        [REGION_LOCAL] = {LOCAL_BASE, RECEIVE_END - LOCAL_BASE,
                           NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE},
         [REGION_ALL] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_ALL},
         [REGION_PART] = {SHARED_BASE + PART_OFFSET, SHARED_BYTES - PART_OFFSET, NETDAM_PERMISSION_ALL},
         [REGION_READ] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_READ},
         [REGION_WRITE] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_REMOTE_WRITE},
+        [REGION_TEAM] = {TEAM_BASE, TEAM_BYTES,
+                         NETDAM_PERMISSION_LOCAL_READ | NETDAM_PERMISSION_LOCAL_WRITE | NETDAM_PERMISSION_REMOTE_READ |
+                             NETDAM_PERMISSION_REMOTE_WRITE},
         [REGION_OTHER] = {SHARED_BASE, SHARED_BYTES, NETDAM_PERMISSION_ALL},
         [REGION_ALU] = {SHARED_BASE, 8 * SINGLES, NETDAM_PERMISSION_REMOTE_ALU | NETDAM_PERMISSION_REMOTE_READ},
     };
 
-    create_region(world, site, region, regions[region].base, regions[region].length, regions[region].permissions,
-                  region == REGION_WRITE ? site->queues[1].id + 1 : 0);
+    unsigned user = index == REGION_LOCAL ? 0 : (index - 1) / (REGIONS - 1);
+    unsigned region = index == REGION_LOCAL ? REGION_LOCAL : 1 + (index - 1) % (REGIONS - 1);
+    uint32_t tenant = region == REGION_LOCAL   ? 0
+                      : region == REGION_OTHER ? other_tenant(world, user)
+                                               : world->tenants[user];
+    uint64_t base = regions[region].base + (region == REGION_TEAM ? user * TEAM_BYTES : 0);
+
+    create_region(world, site, index, tenant, base, regions[region].length, regions[region].permissions,
+                  region == REGION_WRITE ? site->queues[user].id + 1 : 0);
 }
 
 static void set_tenant(struct world *world, struct site *site, uint32_t tenant, uint32_t mode)
@@ -211,7 +242,7 @@ static void create_queue(struct world *world, struct site *site, unsigned index)
                        CQ_LOG2,
                        base + RING_ROOM,
                        RQ_LOG2,
-                       (uint64_t)NETDAM_VECTOR_NONE << 16 | (uint64_t)world->tenant << 32,
+                       (uint64_t)NETDAM_VECTOR_NONE << 16 | (uint64_t)world->tenants[index] << 32,
                        first};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
@@ -235,11 +266,12 @@ static void create_queue(struct world *world, struct site *site, unsigned index)
 }
 
 /* As ndtest_peer_open, of a tenant. */
-static enum netdam_admin_status open_peer(struct world *world, struct site *site, unsigned target, uint32_t *peer)
+static enum netdam_admin_status open_peer(struct world *world, struct site *site, unsigned target, unsigned user,
+                                          uint32_t *peer)
 {
     const struct netdam_fw_config *config = &world->sites[target].node.config;
     const uint8_t *address = world->family == 4 ? config->ipv4 : config->ipv6;
-    uint64_t args[] = {0, 0, world->family | (uint64_t)NETDAM_UDP_PORT << 16 | (uint64_t)world->tenant << 32};
+    uint64_t args[] = {0, 0, world->family | (uint64_t)NETDAM_UDP_PORT << 16 | (uint64_t)world->tenants[user] << 32};
     uint64_t results[NETDAM_ADMIN_RESULTS];
     enum netdam_admin_status status;
 
@@ -256,21 +288,23 @@ static void prepare(struct world *world, struct site *site)
 {
     uint64_t now_ns = world->net.loop.now_ns;
 
-    if (world->tenant != 0) {
-        set_tenant(world, site, TENANT, world->tenant_mode);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        if (world->tenants[i] != 0 && (i == 0 || world_is_shared(world))) {
+            set_tenant(world, site, world->tenants[i], world->tenant_modes[i]);
+        }
     }
     set_tenant(world, site, TENANT_OTHER, NETDAM_TENANT_MODE_ENCRYPT);
     for (unsigned i = 0; i < QUEUES; i++) {
         create_queue(world, site, i);
     }
-    for (unsigned i = 0; i < REGIONS; i++) {
-        make_region(world, site, (enum region)i);
+    for (unsigned i = 0; i < REGIONS_ALL; i++) {
+        make_region(world, site, i);
     }
     for (unsigned i = 0; i < world->site_count; i++) {
         require(world, ndtest_neighbour_set(&site->node, &world->sites[i].node, world->family, now_ns),
                 "NEIGHBOUR_SET");
         for (unsigned n = 0; n < 2; n++) {
-            require(world, open_peer(world, site, i, &site->peers[i][n]), "PEER_OPEN");
+            require(world, open_peer(world, site, i, n, &site->peers[i][n]), "PEER_OPEN");
         }
     }
     for (unsigned i = 0; i < QUEUES; i++) {
@@ -321,6 +355,9 @@ static void site_fill(struct world *world, struct site *site)
     struct ndtest_random random = {ndtest_mix(world->seed ^ (site->index + 77u))};
 
     ndtest_random_fill(&random, site->node.memory, MEMORY_BYTES);
+    for (unsigned i = 0; i < QUEUES; i++) {
+        memset(site->node.memory + TEAM_BASE + i * TEAM_BYTES + TEAM_CONTROL, 0, TEAM_BYTES - TEAM_CONTROL);
+    }
     memcpy(site->outside, site->node.memory, MEMORY_BYTES);
     for (unsigned i = 0; i < OBJECTS; i++) {
         struct object *object = &site->objects[i];
@@ -425,11 +462,11 @@ void world_restart(struct world *world, struct site *site)
     ndsim_node_started(&world->net.nodes[site->index].node, now_ns);
 }
 
-void world_rekey(struct world *world, struct site *site, enum region region)
+void world_rekey(struct world *world, struct site *site, unsigned index)
 {
-    require(world, ndtest_region_destroy(&site->node, region, world->net.loop.now_ns), "REGION_DESTROY");
-    site->region_changed[region] = world_tick(world);
-    make_region(world, site, region);
+    require(world, ndtest_region_destroy(&site->node, index, world->net.loop.now_ns), "REGION_DESTROY");
+    site->region_changed[index] = world_tick(world);
+    make_region(world, site, index);
 }
 
 void world_reopen(struct world *world, struct site *site, unsigned target, unsigned peer)
@@ -444,7 +481,7 @@ void world_reopen(struct world *world, struct site *site, unsigned target, unsig
         }
     }
     /* An entry stays until the last floor is confirmed: there may be no room for another. */
-    if (open_peer(world, site, target, &opened) != NETDAM_ADMIN_STATUS_OK) {
+    if (open_peer(world, site, target, peer, &opened) != NETDAM_ADMIN_STATUS_OK) {
         return;
     }
     require(world, ndtest_peer_close(&site->node, site->peers[target][peer], now_ns), "PEER_CLOSE");
@@ -471,6 +508,8 @@ static void world_init(struct world *world, const struct plan *plan, struct tall
     ndsim_net_init(&world->net, ndtest_random_next(&world->random), START_NS);
     world->net.opaque = world;
     world->net.reached = reached;
+    world->net.left = watch_left;
+    watch_init(world);
     for (unsigned i = 0; i < world->site_count; i++) {
         struct site *site = &world->sites[i];
         uint32_t index;
@@ -488,7 +527,8 @@ static void world_init(struct world *world, const struct plan *plan, struct tall
         ndsim_node_started(&world->net.nodes[i].node, START_NS);
     }
     world->op_count = plan->operations;
-    world->ops = calloc(world->op_count + PROBE_ROUNDS * SITES_MAX * SITES_MAX, sizeof(*world->ops));
+    world->ops =
+        calloc(world->op_count + PROBE_ROUNDS * SITES_MAX * SITES_MAX + QUEUES * SITES_MAX, sizeof(*world->ops));
     if (world->ops == NULL) {
         abort();
     }
@@ -615,11 +655,16 @@ enum failure world_run(const struct plan *plan, struct tally *tally, char *text,
     world_init(world, plan, tally);
     last_ns = world->op_count != 0 ? world->ops[world->op_count - 1].at_ns : START_NS;
     run_until(world, last_ns, false);
-    run_until(world, last_ns + BOUND_NS, true);
+    /* A full ring has room again soon. */
+    for (unsigned i = 0; i < FINISH_TRIES && teams_finish(world) != 0; i++) {
+        run_until(world, world->net.loop.now_ns + SETTLE_NS, false);
+    }
+    run_until(world, world->net.loop.now_ns + BOUND_NS, true);
     tell_missing(world);
     calm(world);
-    /* What is late comes now. */
-    run_until(world, world->net.loop.now_ns + world->lifetime_ns + SETTLE_NS, false);
+    /* What is late comes now, and what strangers have left behind is given up. */
+    run_until(world, world->net.loop.now_ns + world->lifetime_ns + 2 * world->config.lane_give_up_ns + SETTLE_NS,
+              false);
     for (unsigned round = 0; round < PROBE_ROUNDS; round++) {
         probe(world, round);
     }

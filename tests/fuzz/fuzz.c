@@ -86,6 +86,9 @@ static void fuzz_access(void *opaque, struct ndtest_node *node, uint64_t offset,
     if (bytes == 0 || device->admin_running) {
         return;
     }
+    if (device->permits != NULL && !device->permits(offset, bytes)) {
+        fuzz_fail("access for somebody who has proved nothing", offset, bytes);
+    }
     for (unsigned i = 0; i < FUZZ_RANGES; i++) {
         const struct fuzz_range *range = &device->ranges[i];
 
@@ -102,9 +105,9 @@ static void fuzz_trace(void *opaque, struct ndtest_node *node, enum netdam_fw_tr
     struct fuzz_device *device = opaque;
 
     (void)node;
-    (void)a;
     (void)b;
     (void)c;
+    device->generation = event == NETDAM_FW_TRACE_GENERATION ? a : device->generation;
     device->receives += event == NETDAM_FW_TRACE_COMPLETION && device->entry_receives;
 }
 
@@ -264,6 +267,10 @@ void fuzz_device_open(struct fuzz_device *device)
     config.lane_windows = 2;
     config.window = 16;
     config.retries = 2;
+    if (device->crypto != NULL) {
+        config.tenants = 2;
+        config.tenant_senders = 3;
+    }
     /* The blocks are kept from input to input, for speed; what is in them is not. */
     if (kept.state != NULL) {
         device->node = kept;
@@ -273,6 +280,7 @@ void fuzz_device_open(struct fuzz_device *device)
         fuzz_fail(error, 0, 0);
     }
     memset(device->node.memory, 0, FUZZ_MEMORY_BYTES);
+    device->node.platform.crypto = device->crypto;
     ndtest_node_start(&device->node, device->now_ns);
 }
 

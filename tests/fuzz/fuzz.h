@@ -87,6 +87,11 @@ struct fuzz_device {
     uint8_t poke[64];
     size_t poke_bytes;
     bool admin_running;
+    uint64_t generation; /* the newest that it has begun */
+    /* Set before fuzz_device_open, and kept. */
+    const struct netdam_fw_crypto *crypto; /* of tenants, or NULL: it has none */
+    /* False if the device must not look at this part of its memory at present. NULL: it may. */
+    bool (*permits)(uint64_t offset, uint64_t bytes);
 };
 
 /* Says what is wrong and aborts, for the fuzzer to keep the input. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libFuzzer targets: the firmware's sources and the test harness compiled for them with clang.
 
-FUZZ_TARGETS := fuzz_frame fuzz_ring
+FUZZ_TARGETS := fuzz_frame fuzz_ring fuzz_tenant
 FUZZ_SECONDS ?= 60
 FUZZ_DIR := $(O)/tests/fuzz
 FUZZ_PROGRAMS := $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%)

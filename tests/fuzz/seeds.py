@@ -8,6 +8,8 @@ import sys
 FRAME_RAW, FRAME_REPAIRED, FRAME_CRC, ANSWER, REFLECTION, TIME, POST, CHANGE, PORT_FULL, RECEIVE = range(10)
 (REGISTER_WRITE, REGISTER_READ, COMMAND, POKE, POKE_LATER, RUN, SLEEP, PRODUCE, ANSWER_RING, CONSUME, QUEUE, PEER,
  REGION, RECEIVE_RING, RAW, FRAME, SEND_FRAME) = range(17)
+(TENANT_RAW, TENANT_SEALED, TENANT_REPLAY, TENANT_TAMPER, TENANT_STRIP, TENANT_ANSWER, TENANT_TIME, TENANT_POST,
+ TENANT_CHANGE, TENANT_PORT_FULL, TENANT_RECEIVE) = range(11)
 
 
 def hex_bytes(path):
@@ -87,6 +89,35 @@ OPS = [(0x01, 0, 0, 100), (0x10, 0, 0, 3000), (0x11, 0, 0, 3000), (0x20, 1, 0x0b
            (CHAIN, 0, 0, 3000, 0, names) for names in ("WWW", "AAA", "LFW", "CWR", "LAA", "F", "A", "WCF")]
 
 
+def sealed(tenant, salt, data):
+    return struct.pack("<BBBHH", TENANT_SEALED, tenant, salt, 0, len(data)) + data
+
+
+def tenant_post(peer, opcode, operation, type_, length):
+    entries = bytes([0x0b]) if opcode == TRANSACTION else b""
+    address = 0 if opcode == SEND else 64
+    return struct.pack("<BBBBBHHHB", TENANT_POST, peer, opcode, operation, type_, length, address, 128, 0) + entries
+
+
+def tenants(folder, packets):
+    """Each golden packet as a tenant's: with its tag, twice, changed, without; requests with answers of right and wrong
+    tenants."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in packets:
+        for tenant in (0, 1):
+            (folder / ("%s-%d" % (name, tenant))).write_bytes(
+                bytes([TENANT_RECEIVE, 0, 1]) + sealed(tenant, 0, data) + bytes([TENANT_REPLAY, 0]) +
+                sealed(tenant, 0, data) + bytes([TENANT_TAMPER, 0, 80, 0, 1, TENANT_STRIP, 0, TENANT_CHANGE, tenant,
+                                                 TENANT_REPLAY, 0]) + sealed(tenant, 1, data))
+    for number, op in enumerate(op for op in OPS if len(op) == 4 or op[0] == TRANSACTION):
+        for peer in range(3):
+            answers = b"".join(bytes([TENANT_ANSWER, 0, status, tenant, 0, 0])
+                               for status in (0x40, 0) for tenant in (2, 1, 0))
+            (folder / ("post-%d-%d" % (number, peer))).write_bytes(
+                tenant_post(peer, *op[:4]) + answers + tenant_post(peer, *op[:4]) + answers + bytes([TENANT_TIME, 30]) +
+                answers)
+
+
 def main():
     golden, out = map(pathlib.Path, sys.argv[1:3])
     frames = out / "fuzz_frame"
@@ -100,6 +131,7 @@ def main():
         (frames / name).write_bytes(frame(FRAME_RAW, data) + frame(FRAME_REPAIRED, data))
     for number, seed in enumerate(raw_seeds()):
         (rings / ("raw-%d" % number)).write_bytes(seed)
+    tenants(out / "fuzz_tenant", packets)
     for number, op in enumerate(OPS):
         confirmed = answer(0, 0x40) + answer(0, 0) + answer(0, 0) + answer(1, 0) + answer(2, 0)
         (frames / ("post-%d" % number)).write_bytes(post(*op) + confirmed + post(*op) + bytes([TIME, 30]) + confirmed)

@@ -10,6 +10,12 @@
 /* While the port takes nothing, timers are still looked at, but no more often than this. */
 #define NETDAM_RUN_PORT_FULL_NS (1000 * SCALE_US)
 
+/*
+ * While a netdev holds a frame back, rings and timers are still looked at this often: it calls back when it has room,
+ * but that may be never (a hub without another port), and requests end in bounded time all the same.
+ */
+#define NETDAM_RUN_PORT_HELD_NS (10 * SCALE_MS)
+
 /* The guest's clock, so that the firmware's timers stand still while the machine does. */
 uint64_t netdam_run_now(NetdamState *s)
 {
@@ -61,8 +67,11 @@ void netdam_run_slice(NetdamState *s)
     if (result.port_full && sent == 0) {
         uint64_t later = now + NETDAM_RUN_PORT_FULL_NS;
 
-        /* The netdev calls back; if it holds nothing, the firmware wants what no port takes, and is asked by and by. */
-        netdam_run_arm(s, s->tx.waiting ? MAX(result.next_ns, later) : later);
+        /* If the netdev holds nothing, the firmware wants what no port takes, and is asked by and by. */
+        if (s->tx.waiting) {
+            later = MIN(MAX(result.next_ns, later), now + NETDAM_RUN_PORT_HELD_NS);
+        }
+        netdam_run_arm(s, later);
         return;
     }
     /*

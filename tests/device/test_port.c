@@ -134,6 +134,22 @@ static void a_full_port_keeps_no_processor_busy_and_no_timer_from_running(void *
     assert_int_equal(card_read(&card, IMAGE_ALARM, 8), 1);
 }
 
+/* What comes into the rings meanwhile has to be taken, to end in time. */
+static void a_card_whose_netdev_never_calls_back_still_runs_now_and_then(void **state)
+{
+    uint64_t runs;
+
+    (void)state;
+    card_write(&card, IMAGE_SEND, 8, 100000);
+    turn(50);
+    runs = card_read(&card, IMAGE_RUNS, 8);
+    machine_step(&machine, 1000000000);
+    turn(5);
+    machine_step(&machine, 1000000000);
+    turn(5);
+    assert_in_range(card_read(&card, IMAGE_RUNS, 8), runs + 2, runs + 200);
+}
+
 static void a_reset_throws_away_what_has_not_left(void **state)
 {
     uint64_t sequence;
@@ -287,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(no_frame_is_lost_when_the_wire_is_slow),
         TEST(a_full_port_keeps_no_processor_busy_and_no_timer_from_running),
+        TEST(a_card_whose_netdev_never_calls_back_still_runs_now_and_then),
         TEST(a_reset_throws_away_what_has_not_left),
         TEST(a_frame_longer_than_the_mtu_is_not_sent),
         TEST(frames_are_taken_even_when_none_can_be_sent),

@@ -24,9 +24,11 @@
 
 #if __has_include("system/hostmem.h")
 #include "system/hostmem.h" /* 10.0 */
+#include "system/qtest.h"
 #include "system/runstate.h"
 #else
 #include "sysemu/hostmem.h"
+#include "sysemu/qtest.h"
 #include "sysemu/runstate.h"
 #endif
 
@@ -34,6 +36,12 @@
 #include "system/memory.h" /* 10.1 */
 #else
 #include "exec/memory.h"
+#endif
+
+#if __has_include("exec/icount.h")
+#include "exec/icount.h" /* 9.1 */
+#else
+#include "sysemu/cpu-timers.h"
 #endif
 
 /* 10.0 wants property arrays constant and without terminator, older releases the opposite. */

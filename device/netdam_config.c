@@ -191,6 +191,14 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
         error_setg(errp, "netdam: vectors must be from 0 to %d", NETDAM_VECTORS_MAX);
         return false;
     }
+    if (s->memif_path && s->nic_conf.peers.ncs[0]) {
+        error_setg(errp, "netdam: memif and netdev are two wires; the card has one port");
+        return false;
+    }
+    if (!s->memif_path && (s->memif_role || s->memif_secret || s->memif_id)) {
+        error_setg(errp, "netdam: role, memif-id and memif-secret speak of a memif link: memif=PATH is missing");
+        return false;
+    }
     if (!s->timeouts) {
         netdam_config_timeouts_off(&s->config);
     }

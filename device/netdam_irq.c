@@ -56,7 +56,7 @@ static void netdam_irq_bh(void *opaque)
         return;
     }
     for (vector = 0; vector < s->vectors; vector++) {
-        if (test_and_clear_bit(vector, s->irq_pending)) {
+        if (bitmap_test_and_clear_atomic(s->irq_pending, vector, 1)) {
             netdam_irq_raise(s, vector);
         }
     }
@@ -76,7 +76,7 @@ void netdam_irq_set(NetdamState *s, unsigned vector)
         trace_netdam_irq_err_vector(netdam_name(s), vector, s->vectors);
         return;
     }
-    set_bit(vector, s->irq_pending);
+    set_bit_atomic(vector, s->irq_pending);
 }
 
 void netdam_irq_schedule(NetdamState *s)

@@ -59,6 +59,7 @@ static int netdam_migrate_pre_save(void *opaque)
                      netdam_name(s));
         return -EBUSY;
     }
+    netdam_enter(s);
     for (i = 0; i < NETDAM_MIGRATE_IDENTITY; i++) {
         s->migrate.identity[i] =
             netdam_migrate_read(s, netdam_migrate_registers[i].offset, netdam_migrate_registers[i].bytes);
@@ -66,17 +67,31 @@ static int netdam_migrate_pre_save(void *opaque)
     for (i = 0; i < NETDAM_ADMIN_ARGS; i++) {
         s->migrate.arguments[i] = netdam_migrate_read(s, NETDAM_REG_ADMIN_ARG0 + 8 * i, 8);
     }
+    netdam_leave(s);
     return 0;
 }
 
-/*
- * Of what the stream brings, the identity is compared, the arguments may be anything that a guest may write, and the
- * count is only shown. QEMU itself has compared configuration space, MSI-X table size included.
- */
-static int netdam_migrate_post_load(void *opaque, int version)
+static bool netdam_migrate_restart(NetdamState *s)
 {
-    NetdamState *s = opaque;
     Error *error = NULL;
+    unsigned i;
+
+    netdam_port_discard(s);
+    netdam_irq_clear(s);
+    s->last_ns = 0;
+    if (!netdam_start(s, &error)) {
+        error_report_err(error);
+        return false;
+    }
+    for (i = 0; i < NETDAM_ADMIN_ARGS; i++) {
+        s->image.ops->register_write(s->image.state, NETDAM_REG_ADMIN_ARG0 + 8 * i, 8, s->migrate.arguments[i],
+                                     netdam_run_now(s));
+    }
+    return true;
+}
+
+static bool netdam_migrate_is_same(NetdamState *s)
+{
     unsigned i;
 
     for (i = 0; i < NETDAM_MIGRATE_IDENTITY; i++) {
@@ -87,19 +102,26 @@ static int netdam_migrate_post_load(void *opaque, int version)
                                               s->migrate.identity[i]);
             error_report("netdam: %s: register %s is 0x%" PRIx64 " here and 0x%" PRIx64 " where the stream comes from",
                          netdam_name(s), netdam_migrate_registers[i].name, own, s->migrate.identity[i]);
-            return -EINVAL;
+            return false;
         }
     }
-    netdam_port_discard(s);
-    netdam_irq_clear(s);
-    s->last_ns = 0;
-    if (!netdam_start(s, &error)) {
-        error_report_err(error);
+    return true;
+}
+
+/*
+ * Of what the stream brings, the identity is compared, the arguments may be anything that a guest may write, and the
+ * count is only shown. QEMU itself has compared configuration space, MSI-X table size included.
+ */
+static int netdam_migrate_post_load(void *opaque, int version)
+{
+    NetdamState *s = opaque;
+    bool good;
+
+    netdam_enter(s);
+    good = netdam_migrate_is_same(s) && netdam_migrate_restart(s);
+    netdam_leave(s);
+    if (!good) {
         return -EINVAL;
-    }
-    for (i = 0; i < NETDAM_ADMIN_ARGS; i++) {
-        s->image.ops->register_write(s->image.state, NETDAM_REG_ADMIN_ARG0 + 8 * i, 8, s->migrate.arguments[i],
-                                     netdam_run_now(s));
     }
     /* An event that was under way is told here, and the link may be another one. */
     netdam_irq_event(s);
@@ -121,13 +143,43 @@ const VMStateDescription netdam_vmstate = {
                                      VMSTATE_END_OF_LIST()},
 };
 
-/*
- * Called before the store; the big lock, which the migration thread takes to collect the marks, is held until it is
- * made.
- */
+/* Of what does not fit, the last range becomes the hull: marking too much is slow, but never wrong. */
 void netdam_migrate_touched(NetdamState *s, uint64_t offset, uint64_t bytes)
 {
-    if (unlikely(global_dirty_tracking != 0)) {
-        memory_region_set_dirty(host_memory_backend_get_memory(s->memdev), offset, bytes);
+    NetdamTouched *touched = &s->touched;
+    unsigned last = touched->count - 1;
+    uint64_t end = offset + bytes;
+
+    if (touched->count > 0 && (touched->count == NETDAM_TOUCHED_MAX ||
+                               (offset <= touched->range[last].end && end >= touched->range[last].begin))) {
+        touched->range[last].begin = MIN(touched->range[last].begin, offset);
+        touched->range[last].end = MAX(touched->range[last].end, end);
+        return;
     }
+    touched->range[touched->count].begin = offset;
+    touched->range[touched->count].end = end;
+    touched->count++;
+}
+
+/*
+ * After the stores, since the thread holds no lock that the migration thread takes to collect the marks: one collected
+ * before its store would be lost. The fence orders the stores before the look at whether anybody tracks, who first says
+ * so and then reads memory.
+ */
+void netdam_migrate_settle(NetdamState *s)
+{
+    NetdamTouched *touched = &s->touched;
+    unsigned i;
+
+    if (touched->count == 0) {
+        return;
+    }
+    smp_mb();
+    if (unlikely(qatomic_read(&global_dirty_tracking) != 0)) {
+        for (i = 0; i < touched->count; i++) {
+            memory_region_set_dirty(host_memory_backend_get_memory(s->memdev), touched->range[i].begin,
+                                    touched->range[i].end - touched->range[i].begin);
+        }
+    }
+    touched->count = 0;
 }

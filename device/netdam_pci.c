@@ -67,8 +67,11 @@ static void netdam_restart(NetdamState *s)
 static uint64_t netdam_registers_read(void *opaque, hwaddr offset, unsigned bytes)
 {
     NetdamState *s = opaque;
-    uint64_t value = s->image.ops->register_read(s->image.state, offset, bytes);
+    uint64_t value;
 
+    netdam_enter(s);
+    value = s->image.ops->register_read(s->image.state, offset, bytes);
+    netdam_leave(s);
     trace_netdam_register_read(netdam_name(s), offset, bytes, value);
     return value;
 }
@@ -79,15 +82,20 @@ static void netdam_registers_write(void *opaque, hwaddr offset, uint64_t value, 
     unsigned action;
 
     trace_netdam_register_write(netdam_name(s), offset, bytes, value);
+    if (netdam_thread_doorbell(s, offset, bytes)) {
+        return;
+    }
     s->in_use |= offset == NETDAM_REG_ADMIN_COMMAND;
+    netdam_enter(s);
     action = s->image.ops->register_write(s->image.state, offset, bytes, value, netdam_run_now(s));
     if (action & NETDAM_FW_ACTION_RESET) {
         netdam_restart(s);
-        return;
+    } else {
+        netdam_run_settle(s);
     }
-    netdam_run_settle(s);
-    if (action & NETDAM_FW_ACTION_RUN) {
-        netdam_run_slice(s);
+    netdam_leave(s);
+    if ((action & NETDAM_FW_ACTION_RUN) && !(action & NETDAM_FW_ACTION_RESET)) {
+        netdam_run_at_once(s);
     }
 }
 
@@ -111,8 +119,10 @@ static void netdam_reset(DeviceState *dev)
 {
     NetdamState *s = NETDAM(dev);
 
+    netdam_enter(s);
     netdam_restart(s);
     netdam_irq_clear(s);
+    netdam_leave(s);
 }
 
 static void netdam_exit(PCIDevice *pci)
@@ -120,7 +130,9 @@ static void netdam_exit(PCIDevice *pci)
     NetdamState *s = NETDAM(pci);
     MemoryRegion *memory = host_memory_backend_get_memory(s->memdev);
 
+    netdam_thread_exit(s);
     s->image.ops->stop(s->image.state, netdam_run_now(s));
+    netdam_port_flush(s);
     netdam_port_exit(s);
     netdam_run_exit(s);
     netdam_irq_exit(s);
@@ -135,6 +147,7 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
 {
     NetdamState *s = NETDAM(pci);
     MemoryRegion *memory;
+    bool started;
 
     if (!netdam_config_fill(s, errp) || !netdam_image_load(&s->image, s->firmware, &s->config, netdam_name(s), errp)) {
         return;
@@ -147,6 +160,12 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
     }
     pcie_cap_flr_init(pci);
     if (!netdam_irq_init(s, errp)) {
+        pcie_cap_exit(pci);
+        netdam_image_unload(&s->image);
+        return;
+    }
+    if (!netdam_port_init(s, errp)) {
+        netdam_irq_exit(s);
         pcie_cap_exit(pci);
         netdam_image_unload(&s->image);
         return;
@@ -164,10 +183,15 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
 
     netdam_platform_init(s);
     netdam_run_init(s);
-    netdam_port_init(s);
-    if (!netdam_start(s, errp)) {
+    netdam_thread_init(s);
+    netdam_enter(s);
+    started = netdam_start(s, errp);
+    netdam_leave(s);
+    if (!started) {
         netdam_exit(pci);
+        return;
     }
+    netdam_thread_park(s, !runstate_is_running());
 }
 
 /* The class's own realize runs inside PCIDevice's, which sets the function that netdam_irq_hook replaces afterwards. */
@@ -185,7 +209,15 @@ static void netdam_device_realize(DeviceState *dev, Error **errp)
 
 static uint64_t netdam_register_value(NetdamState *s, uint32_t offset, unsigned bytes)
 {
-    return DEVICE(s)->realized ? s->image.ops->register_read(s->image.state, offset, bytes) : 0;
+    uint64_t value;
+
+    if (!DEVICE(s)->realized) {
+        return 0;
+    }
+    netdam_enter(s);
+    value = s->image.ops->register_read(s->image.state, offset, bytes);
+    netdam_leave(s);
+    return value;
 }
 
 static void netdam_get_counter(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp)
@@ -230,6 +262,7 @@ static void netdam_add_read_only(ObjectClass *klass)
     object_class_property_add(klass, "main-memory-bytes", "uint64", netdam_get_main_memory_bytes, NULL, NULL, NULL);
     object_class_property_set_description(klass, "main-memory-bytes",
                                           "bytes ever moved to or from the guest's main memory (read only)");
+    netdam_memif_add_properties(klass);
     object_class_property_add(klass, "firmware-version", "uint32", netdam_get_firmware_version, NULL, NULL, NULL);
     object_class_property_set_description(klass, "firmware-version",
                                           "of the image that runs, major << 16 | minor (read only)");
@@ -255,6 +288,12 @@ static NETDAM_PROPERTIES netdam_properties[] = {
     DEFINE_PROP_BOOL("merge", NetdamState, merge, true),
     DEFINE_PROP_BOOL("scrub-on-reset", NetdamState, scrub_on_reset, false),
     DEFINE_PROP_BOOL("x-timeouts", NetdamState, timeouts, true),
+    DEFINE_PROP_STRING("memif", NetdamState, memif_path),
+    DEFINE_PROP_STRING("role", NetdamState, memif_role),
+    DEFINE_PROP_UINT32("memif-id", NetdamState, memif_id, 0),
+    DEFINE_PROP_STRING("memif-secret", NetdamState, memif_secret),
+    DEFINE_PROP_UINT32("x-spins", NetdamState, spins, 20),
+    DEFINE_PROP_UINT32("x-yields", NetdamState, yields, 60),
     DEFINE_NIC_PROPERTIES(NetdamState, nic_conf),
     NETDAM_PROPERTIES_END};
 
@@ -283,6 +322,13 @@ static const struct {
     {"x-timeouts", "off: time-outs of hours, for people at a breakpoint"},
     {"mac", "own Ethernet address"},
     {"netdev", "the wire: id of a network backend"},
+    {"memif",
+     "the wire instead of netdev: path of the unix socket of a memif link; the firmware has a thread of its own"},
+    {"role", "this end of the memif link: server (binds the path) or client (connects to it); default client"},
+    {"memif-id", "number of the memif link on its socket; both ends name the same"},
+    {"memif-secret", "what a memif server asks its client for, at most 24 characters"},
+    {"x-spins", "with memif: fruitless rounds of the firmware's thread before it yields"},
+    {"x-yields", "with memif: fruitless rounds in which it yields the processor before it sleeps"},
 };
 
 static void netdam_class_init(ObjectClass *klass, NetdamClassData *data)

@@ -107,6 +107,12 @@ static void netdam_platform_trace(void *opaque, enum netdam_fw_trace event, uint
     case NETDAM_FW_TRACE_GENERATION:
         trace_netdam_fw_generation(id, a);
         break;
+    case NETDAM_FW_TRACE_FORWARD:
+        trace_netdam_fw_forward(id, a, b, c);
+        break;
+    case NETDAM_FW_TRACE_ERR_FORWARD:
+        trace_netdam_fw_err_forward(id, a, b, c);
+        break;
     case NETDAM_FW_TRACE_COUNT:
         break;
     }

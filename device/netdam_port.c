@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The port: frames from and to a QEMU netdev, with its back-pressure. */
+/* The port: frames from and to a QEMU netdev, with its back-pressure; a memif port is passed on to netdam_memif.c. */
 #include "qemu/osdep.h"
 #include "netdam_device.h"
 #include "trace.h"
@@ -11,8 +11,12 @@ static NetClientState *netdam_port_client(NetdamState *s)
 
 bool netdam_port_link_up(NetdamState *s)
 {
-    NetClientState *nc = netdam_port_client(s);
+    NetClientState *nc;
 
+    if (netdam_is_threaded(s)) {
+        return s->memif.up;
+    }
+    nc = netdam_port_client(s);
     return nc->peer && !nc->link_down;
 }
 
@@ -30,6 +34,9 @@ uint8_t *netdam_port_transmit_begin(NetdamState *s, size_t bytes)
 {
     NetdamTxRing *tx = &s->tx;
 
+    if (netdam_is_threaded(s)) {
+        return netdam_memif_transmit_begin(s, bytes);
+    }
     if (bytes > tx->slot_bytes) {
         trace_netdam_port_err_frame(netdam_name(s), bytes, tx->slot_bytes);
         return NULL;
@@ -45,6 +52,10 @@ void netdam_port_transmit_end(NetdamState *s, size_t bytes)
 {
     NetdamTxRing *tx = &s->tx;
 
+    if (netdam_is_threaded(s)) {
+        netdam_memif_transmit_end(s, bytes);
+        return;
+    }
     tx->bytes[tx->head % NETDAM_TX_SLOTS] = MIN(bytes, tx->slot_bytes);
     tx->head++;
 }
@@ -69,6 +80,9 @@ unsigned netdam_port_flush(NetdamState *s)
     NetdamTxRing *tx = &s->tx;
     unsigned sent = 0;
 
+    if (netdam_is_threaded(s)) {
+        return netdam_memif_flush(s);
+    }
     if (tx->flushing) {
         return 0;
     }
@@ -91,6 +105,11 @@ unsigned netdam_port_flush(NetdamState *s)
 
 void netdam_port_discard(NetdamState *s)
 {
+    if (netdam_is_threaded(s)) {
+        ndsim_memif_reset(s->memif.end);
+        s->memif.unsent = 0;
+        return;
+    }
     s->tx.tail = s->tx.head;
     /* Calls back for a frame that is held. */
     qemu_purge_queued_packets(netdam_port_client(s));
@@ -132,19 +151,27 @@ static NetClientInfo netdam_port_info = {
     .link_status_changed = netdam_port_link_status_changed,
 };
 
-void netdam_port_init(NetdamState *s)
+bool netdam_port_init(NetdamState *s, Error **errp)
 {
     DeviceState *dev = DEVICE(s);
 
+    if (netdam_is_threaded(s)) {
+        return netdam_memif_open(s, errp);
+    }
     s->tx.slot_bytes = NETDAM_ETHERNET_BYTES + s->mtu;
     s->tx.frames = g_malloc(NETDAM_TX_SLOTS * s->tx.slot_bytes);
     s->nic = qemu_new_nic(&netdam_port_info, &s->nic_conf, object_get_typename(OBJECT(s)), dev->id,
                           &dev->mem_reentrancy_guard, s);
     qemu_format_nic_info_str(netdam_port_client(s), s->nic_conf.macaddr.a);
+    return true;
 }
 
 void netdam_port_exit(NetdamState *s)
 {
+    if (netdam_is_threaded(s)) {
+        netdam_memif_close(s);
+        return;
+    }
     netdam_port_discard(s);
     qemu_del_nic(s->nic);
     g_free(s->tx.frames);

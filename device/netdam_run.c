@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the firmware runs: in slices under the big lock, from QEMU's main loop or a doorbell, and asleep between. */
+/*
+ * When the firmware runs. With a netdev: in slices under the big lock, from QEMU's main loop or a doorbell, and asleep
+ * between. With memif: in a thread (netdam_thread.c), which is told here.
+ */
 #include "qemu/osdep.h"
 #include "netdam_device.h"
 #include "trace.h"
@@ -27,11 +30,16 @@ uint64_t netdam_run_now(NetdamState *s)
 
 void netdam_run_schedule(NetdamState *s)
 {
-    qemu_bh_schedule(s->run_bh);
+    if (netdam_is_threaded(s)) {
+        netdam_thread_wake(s);
+    } else {
+        qemu_bh_schedule(s->run_bh);
+    }
 }
 
 unsigned netdam_run_settle(NetdamState *s)
 {
+    netdam_migrate_settle(s);
     netdam_irq_schedule(s);
     return netdam_port_flush(s);
 }
@@ -49,7 +57,7 @@ static void netdam_run_arm(NetdamState *s, uint64_t when)
  * One slice; then again at once, or when the port has room, or when a timer, a frame or a doorbell says so. A doorbell
  * runs its slice where it is, in the virtual CPU's thread: waking the main loop would take longer than the slice.
  */
-void netdam_run_slice(NetdamState *s)
+static void netdam_run_slice(NetdamState *s)
 {
     struct netdam_fw_run_result result = {.next_ns = NETDAM_FW_NEVER};
     const struct netdam_fw_ops *ops = s->image.ops;
@@ -84,6 +92,15 @@ void netdam_run_slice(NetdamState *s)
     netdam_run_arm(s, result.next_ns);
 }
 
+void netdam_run_at_once(NetdamState *s)
+{
+    if (netdam_is_threaded(s)) {
+        netdam_thread_wake(s);
+    } else {
+        netdam_run_slice(s);
+    }
+}
+
 static void netdam_run(void *opaque)
 {
     netdam_run_slice(opaque);
@@ -94,7 +111,9 @@ static void netdam_run_vm_change(void *opaque, bool running, RunState state)
     NetdamState *s = opaque;
 
     /* The slice settles what waits, interrupts too. */
-    if (running) {
+    if (netdam_is_threaded(s)) {
+        netdam_thread_park(s, !running);
+    } else if (running) {
         netdam_run_schedule(s);
     }
 }

@@ -2,6 +2,7 @@
 /* The least driver that can work a NetDAM function, over qtest; written from the specification headers alone. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,6 +136,18 @@ uint64_t card_read(struct card *c, uint32_t offset, unsigned bytes)
 void card_write(struct card *c, uint32_t offset, unsigned bytes, uint64_t value)
 {
     machine_write(c->machine, c->registers + offset, bytes, value);
+}
+
+void card_await_link(struct card *c)
+{
+    unsigned i;
+
+    for (i = 0; (card_read(c, NETDAM_REG_STATUS, 4) & NETDAM_DEVICE_LINK_UP) == 0; i++) {
+        if (i == 6000) {
+            fail_msg("the link of the card at 0x%lx stays down", (unsigned long)c->registers);
+        }
+        poll(NULL, 0, 10);
+    }
 }
 
 uint64_t card_counter(struct card *c, enum netdam_counter counter)

@@ -45,6 +45,8 @@ void card_function_reset(struct card *c);
 
 uint64_t card_read(struct card *c, uint32_t offset, unsigned bytes);
 void card_write(struct card *c, uint32_t offset, unsigned bytes, uint64_t value);
+/* Until there is a link. */
+void card_await_link(struct card *c);
 uint64_t card_counter(struct card *c, enum netdam_counter counter);
 void card_doorbell(struct card *c, unsigned queue_pair);
 

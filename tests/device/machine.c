@@ -378,14 +378,77 @@ void machine_out(struct machine *m, uint16_t port, unsigned bytes, uint32_t valu
     machine_command(m, "out%c 0x%x 0x%x\n", machine_suffix(bytes), port, value);
 }
 
+static bool machine_has_memif(void)
+{
+    const char *name = program_invocation_short_name;
+    const char *end = strstr(name, "-memif");
+
+    return end != NULL && end[strlen("-memif")] == '\0';
+}
+
+static void machine_add_memif(struct machine *m, const char *card)
+{
+    assert_true(m->memif_count < 2);
+    snprintf(m->memif_cards[m->memif_count++], sizeof(m->memif_cards[0]), "%s", card);
+}
+
+char *machine_wire(struct machine *m, const struct machine *place, unsigned end)
+{
+    if (!machine_has_memif()) {
+        return machine_text("netdev=w%u", end);
+    }
+    machine_add_memif(m, end == 0 ? "nd0" : "nd1");
+    return machine_text("memif=%s/link,role=%s", place->directory, end == 0 ? "server" : "client");
+}
+
+char *machine_wire_json(const struct machine *place, unsigned end)
+{
+    if (!machine_has_memif()) {
+        return machine_text("\"netdev\": \"w%u\"", end);
+    }
+    return machine_text("\"memif\": \"%s/link\", \"role\": \"%s\"", place->directory, end == 0 ? "server" : "client");
+}
+
+char *machine_wire_alone(struct machine *m)
+{
+    if (!machine_has_memif()) {
+        return machine_text("%s", "");
+    }
+    machine_add_memif(m, "nd");
+    return machine_text(",memif=%s/link,role=server", m->directory);
+}
+
+/* Until the threads of all cards sleep; but one that always finds something to do is not waited for. */
+static void machine_settle(struct machine *m)
+{
+    int64_t until = machine_now_ms() + 50;
+    char answer[MACHINE_LINE];
+    unsigned asleep = 0;
+
+    while (asleep < m->memif_count && machine_now_ms() < until) {
+        for (asleep = 0; asleep < m->memif_count; asleep++) {
+            machine_monitor(m, answer,
+                            "{\"execute\": \"qom-get\", \"arguments\": {\"path\": \"/machine/peripheral/%s\", "
+                            "\"property\": \"asleep\"}}\n",
+                            m->memif_cards[asleep]);
+            /* An error: it is not plugged in. */
+            if (strstr(answer, "false") != NULL) {
+                break;
+            }
+        }
+    }
+}
+
 void machine_step(struct machine *m, uint64_t ns)
 {
+    machine_settle(m);
     if (ns != 0) {
         machine_command(m, "clock_step %" PRIu64 "\n", ns);
     } else {
         /* Only a turn of the main loop: a clock that stands still is an error to QEMU 10. */
         (void)machine_in(m, 0x80, 1);
     }
+    machine_settle(m);
 }
 
 /* Skips events. */

@@ -30,6 +30,8 @@ struct machine {
     char directory[64]; /* of its own, removed at the end */
     struct machine_stream qtest;
     struct machine_stream monitor;
+    char memif_cards[2][8]; /* ids of those that have a memif port */
+    unsigned memif_count;
     unsigned patience_ms; /* of machine_run_to_end with a process that says nothing; 0: ten seconds */
 };
 
@@ -56,12 +58,22 @@ uint64_t machine_read(struct machine *m, uint64_t address, unsigned bytes);
 void machine_write(struct machine *m, uint64_t address, unsigned bytes, uint64_t value);
 uint32_t machine_in(struct machine *m, uint16_t port, unsigned bytes);
 void machine_out(struct machine *m, uint16_t port, unsigned bytes, uint32_t value);
-/* Lets the virtual clock, which otherwise stands still, go on. */
+/* Lets the virtual clock, which otherwise stands still, go on; threads of cards have had their turn when it returns. */
 void machine_step(struct machine *m, uint64_t ns);
 
 /* A QMP command, a line of JSON. Without a place for the answer an error fails the test. */
 void machine_monitor(struct machine *m, char answer[MACHINE_LINE], const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/*
+ * The wire of a card whose id is nd0 or nd1, as properties of -device: a netdev w0 or w1; or, in a program whose name
+ * ends in -memif, an end of a memif link that lies in the directory of machine `place`. Newly allocated. _json: the
+ * same again, for device_add.
+ */
+char *machine_wire(struct machine *m, const struct machine *place, unsigned end);
+char *machine_wire_json(const struct machine *place, unsigned end);
+/* Of a card whose id is nd and that nobody is connected to: "", or in a -memif program ",memif=...". */
+char *machine_wire_alone(struct machine *m);
+
 /* A property as a number. */
 uint64_t machine_property(struct machine *m, const char *path, const char *name);
 

@@ -4,6 +4,7 @@
 
 DEVICE_TEST_DIR := $(O)/tests/device
 DEVICE_TESTS := errors hostile interrupts load migrate port registers reset rings settings trace
+DEVICE_MEMIF_TESTS := hostile interrupts load registers reset rings
 DEVICE_OTHER_FIRMWARE := $(DEVICE_TEST_DIR)/other/firmware/netdam-fw.so
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry
 
@@ -37,9 +38,13 @@ $(DEVICE_TEST_DIR)/test_reset: | $(DEVICE_OTHER_FIRMWARE)
 $(DEVICE_OTHER_FIRMWARE): $(O)/firmware/netdam-fw.so
 	$(Q)$(MAKE) --no-print-directory O=$(DEVICE_TEST_DIR)/other CFLAGS='$(CFLAGS) -DNDFW_VERSION=0x00630001u' $@
 
+# The same programs by another name: their cards have memif ports, and so a thread each.
+$(DEVICE_MEMIF_TESTS:%=$(DEVICE_TEST_DIR)/test_%-memif): %-memif: %
+	$(Q)ln -f $< $@
+
 -include $(wildcard $(DEVICE_TEST_DIR)/*.d)
 
 ifeq ($(SAN),)
-SLOW_TESTS += $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%)
+SLOW_TESTS += $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%) $(DEVICE_MEMIF_TESTS:%=$(DEVICE_TEST_DIR)/test_%-memif)
 SLOW_TESTS += tests/device/sanitized.sh
 endif

@@ -73,6 +73,19 @@ static const struct wrong wrongs[] = {
     {"too many queue pairs", MEM, "memdev=m,queue-pairs=65," IP "," GOOD, "queue-pairs must be from 1 to 64"},
     {"too many vectors", MEM, "memdev=m,vectors=2049," IP "," GOOD, "vectors must be from 0 to 2048"},
     {"netdev unknown", MEM, "memdev=m,netdev=wire," IP "," GOOD, "wire"},
+    {"two wires", MEM, "memdev=m,netdev=w,memif=@directory@/link," IP "," GOOD " -netdev hubport,id=w,hubid=0",
+     "memif and netdev are two wires; the card has one port"},
+    {"role without memif", MEM, "memdev=m,role=server," IP "," GOOD, "memif=PATH is missing"},
+    {"role unknown", MEM, "memdev=m,memif=@directory@/link,role=master," IP "," GOOD,
+     "role 'master' is neither server nor client"},
+    {"memif without a path", MEM, "memdev=m,memif=," IP "," GOOD, "memif '': a path for a unix socket"},
+    {"memif secret too long", MEM,
+     "memdev=m,memif=@directory@/link,memif-secret=0123456789012345678901234," IP "," GOOD,
+     "a secret of at most 24 characters"},
+    {"memif server where no socket can be", MEM, "memdev=m,memif=@directory@/none/link,role=server," IP "," GOOD,
+     "No such file or directory"},
+    {"memif server at a file", MEM, "memdev=m,memif=@directory@/empty,role=server," IP "," GOOD,
+     "Address already in use"},
     {"firmware missing", MEM, "memdev=m," IP, "firmware=PATH of a firmware image is required"},
     {"firmware not there", MEM, "memdev=m," IP ",firmware=@directory@/none", "No such file or directory"},
     {"firmware a directory", MEM, "memdev=m," IP ",firmware=@directory@", "is not a file"},
@@ -156,20 +169,20 @@ static void one_line_says_why(void **state)
     machine_prepare(&machine);
     make_files(&machine);
     for (i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-        const char *device, *second;
+        const char *device, *second, *option = NULL;
         int status;
 
         wrong = &wrongs[i];
         device = expand(&machine, wrong->device);
-        second = strstr(device, " -device ");
+        second = strstr(device, " -");
         if (second != NULL) {
             device = machine_text("%.*s", (int)(second - device), device);
-            second += strlen(" -device ");
+            option = machine_text("%.*s", (int)strcspn(second + 1, " "), second + 1);
+            second += 1 + strlen(option) + 1;
         }
         status = machine_run_to_end(&machine,
                                     (const char *const[]){"-object", expand(&machine, wrong->object), "-device",
-                                                          machine_text("netdam,%s", device), second ? "-device" : NULL,
-                                                          second, NULL},
+                                                          machine_text("netdam,%s", device), option, second, NULL},
                                     output, sizeof(output));
         if (status <= 0 || strstr(output, wrong->says) == NULL || strchr(output, '\n') == NULL ||
             strchr(output, '\n')[1] != '\0') {
@@ -182,9 +195,10 @@ static void help_describes_every_property(void **state)
 {
     static struct machine machine;
     static const char *const names[] = {
-        "memdev",      "firmware",       "ip",         "gateway", "port",         "mtu",    "queue-pairs",
-        "payload-crc", "vectors",        "regions",    "peers",   "mac",          "netdev", "ip6",
-        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",   "lane-windows", "merge",  "forward"};
+        "memdev",      "firmware",       "ip",         "gateway",      "port",         "mtu",     "queue-pairs",
+        "payload-crc", "vectors",        "regions",    "peers",        "mac",          "netdev",  "ip6",
+        "neighbours",  "scrub-on-reset", "x-timeouts", "lanes",        "lane-windows", "merge",   "forward",
+        "memif",       "role",           "memif-id",   "memif-secret", "x-spins",      "x-yields"};
     char output[16384];
     size_t i;
 

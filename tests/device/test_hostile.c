@@ -378,16 +378,19 @@ static int setup(void **state)
     for (i = 0; i < 2; i++) {
         files[i] = machine_text("%s/onboard%u", machine.directory, i);
     }
-    machine_start(
-        &machine,
-        (const char *const[]){
-            "-machine", "memory-backend=main", "-object",
-            machine_text("memory-backend-file,id=main,size=64M,share=on,mem-path=%s", main_file), "-object",
-            machine_text("memory-backend-file,id=m0,size=4M,share=on,mem-path=%s", files[0]), "-object",
-            machine_text("memory-backend-file,id=m1,size=4M,share=on,mem-path=%s", files[1]), "-netdev",
-            "hubport,id=w0,hubid=0", "-netdev", "hubport,id=w1,hubid=0", "-device",
-            "netdam,memdev=m0,netdev=w0,ip=10.0.0.1/24,mac=02:00:00:00:00:01,firmware=" NETDAM_TEST_FIRMWARE, "-device",
-            "netdam,memdev=m1,netdev=w1,ip=10.0.0.2/24,mac=02:00:00:00:00:02,firmware=" NETDAM_TEST_FIRMWARE, NULL});
+    machine_start(&machine,
+                  (const char *const[]){
+                      "-machine", "memory-backend=main", "-object",
+                      machine_text("memory-backend-file,id=main,size=64M,share=on,mem-path=%s", main_file), "-object",
+                      machine_text("memory-backend-file,id=m0,size=4M,share=on,mem-path=%s", files[0]), "-object",
+                      machine_text("memory-backend-file,id=m1,size=4M,share=on,mem-path=%s", files[1]), "-netdev",
+                      "hubport,id=w0,hubid=0", "-netdev", "hubport,id=w1,hubid=0", "-device",
+                      machine_text("netdam,id=nd0,memdev=m0,%s,ip=10.0.0.1/24,mac=02:00:00:00:00:01,firmware=%s",
+                                   machine_wire(&machine, &machine, 0), NETDAM_TEST_FIRMWARE),
+                      "-device",
+                      machine_text("netdam,id=nd1,memdev=m1,%s,ip=10.0.0.2/24,mac=02:00:00:00:00:02,firmware=%s",
+                                   machine_wire(&machine, &machine, 1), NETDAM_TEST_FIRMWARE),
+                      NULL});
     fd = open(main_file, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
     main_memory = mmap(NULL, MAIN_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -396,6 +399,7 @@ static int setup(void **state)
     fill_pattern(main_memory, MAIN_CHECKED, MAIN_CHECKED_END);
     for (i = 0; i < 2; i++) {
         card_open(&sides[i].card, &machine, i);
+        card_await_link(&sides[i].card);
         card_map(&sides[i].card, files[i], SIDE_ONBOARD);
         fill_pattern(sides[i].card.onboard, GIVEN_BYTES, SIDE_ONBOARD);
         sides[i].number = i + 1;

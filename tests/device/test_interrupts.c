@@ -23,10 +23,13 @@ static int setup(void **state)
 {
     (void)state;
     machine_prepare(&machine);
-    machine_start(&machine,
-                  (const char *const[]){
-                      "-object", "memory-backend-ram,id=m,size=64K", "-device",
-                      "netdam,id=nd,memdev=m,ip=10.0.0.1/24,vectors=9,firmware=" NETDAM_TEST_IMAGES "/image.so", NULL});
+    machine_start(
+        &machine,
+        (const char *const[]){"-object", "memory-backend-ram,id=m,size=64K", "-device",
+                              machine_text("netdam,id=nd,memdev=m,ip=10.0.0.1/24,vectors=9,firmware=" NETDAM_TEST_IMAGES
+                                           "/image.so%s",
+                                           machine_wire_alone(&machine)),
+                              NULL});
     card_open(&card, &machine, 0);
     card_bus_master(&card, true);
     card_msix_enable(&card, true, false);

@@ -17,8 +17,6 @@
 #define STOPS  50
 #define KILLS  3
 
-#define CARD(n) ",ip=10.0.0." #n "/24,mac=02:00:00:00:00:0" #n ",firmware=" NETDAM_TEST_FIRMWARE
-
 static struct machine machines[2];
 static struct side sides[2];
 static char *files[2];
@@ -41,8 +39,17 @@ static char *backend(unsigned i)
     return machine_text("memory-backend-file,id=m%u,size=4M,share=on,mem-path=%s", i, files[i]);
 }
 
+/* A card, with the wire's end of its number. */
+static char *device(unsigned i, const char *wire, const char *more)
+{
+    return machine_text("netdam,id=nd%u,memdev=m%u,%s,ip=10.0.0.%u/24,mac=02:00:00:00:00:0%u,"
+                        "firmware=" NETDAM_TEST_FIRMWARE "%s",
+                        i, i, wire, i + 1, i + 1, more);
+}
+
 static void begin(unsigned i)
 {
+    card_await_link(&sides[i].card);
     card_map(&sides[i].card, files[i], SIDE_ONBOARD);
     side_begin(&sides[i]);
 }
@@ -54,10 +61,11 @@ static int setup_hub(void **state)
 
     (void)state;
     prepare();
-    machine_start(&machines[0], (const char *const[]){"-object", backend(0), "-object", backend(1), "-netdev",
-                                                      "hubport,id=w0,hubid=0", "-netdev", "hubport,id=w1,hubid=0",
-                                                      "-device", "netdam,memdev=m0,netdev=w0" CARD(1), "-device",
-                                                      "netdam,memdev=m1,netdev=w1" CARD(2), NULL});
+    machine_start(&machines[0],
+                  (const char *const[]){"-object", backend(0), "-object", backend(1), "-netdev",
+                                        "hubport,id=w0,hubid=0", "-netdev", "hubport,id=w1,hubid=0", "-device",
+                                        device(0, machine_wire(&machines[0], &machines[0], 0), ""), "-device",
+                                        device(1, machine_wire(&machines[0], &machines[0], 1), ""), NULL});
     for (i = 0; i < 2; i++) {
         card_open(&sides[i].card, &machines[0], i);
         begin(i);
@@ -168,13 +176,13 @@ static void unplug(struct card *port)
     char answer[MACHINE_LINE];
     unsigned i;
 
-    machine_monitor(&machines[0], NULL, "{\"execute\": \"device_del\", \"arguments\": {\"id\": \"nd\"}}\n");
+    machine_monitor(&machines[0], NULL, "{\"execute\": \"device_del\", \"arguments\": {\"id\": \"nd1\"}}\n");
     slot_power(port, false);
     for (i = 0; i < 20; i++) {
         machine_step(&machines[0], 1000000);
     }
     machine_monitor(&machines[0], answer,
-                    "{\"execute\": \"qom-list\", \"arguments\": {\"path\": \"/machine/peripheral/nd\"}}\n");
+                    "{\"execute\": \"qom-list\", \"arguments\": {\"path\": \"/machine/peripheral/nd1\"}}\n");
     assert_non_null(strstr(answer, "DeviceNotFound"));
 }
 
@@ -182,12 +190,13 @@ static int setup_hotplug(void **state)
 {
     (void)state;
     prepare();
-    machine_start(&machines[0], (const char *const[]){"-object", backend(0), "-object", backend(1), "-netdev",
-                                                      "hubport,id=w0,hubid=0", "-netdev", "hubport,id=w1,hubid=0",
-                                                      "-device", "netdam,addr=3,memdev=m0,netdev=w0" CARD(1), "-device",
-                                                      "pcie-root-port,id=rp,addr=4,chassis=1,slot=1", "-device",
-                                                      "netdam,id=nd,bus=rp,memdev=m1,netdev=w1" CARD(2), "-global",
-                                                      "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off", NULL});
+    machine_start(&machines[0],
+                  (const char *const[]){"-object", backend(0), "-object", backend(1), "-netdev",
+                                        "hubport,id=w0,hubid=0", "-netdev", "hubport,id=w1,hubid=0", "-device",
+                                        device(0, machine_wire(&machines[0], &machines[0], 0), ",addr=3"), "-device",
+                                        "pcie-root-port,id=rp,addr=4,chassis=1,slot=1", "-device",
+                                        device(1, machine_wire(&machines[0], &machines[0], 1), ",bus=rp"), "-global",
+                                        "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off", NULL});
     card_open(&sides[0].card, &machines[0], 0);
     begin(0);
     return 0;
@@ -204,9 +213,10 @@ static void unplugging_under_load_ends_what_the_other_waits_for(void **state)
 
         if (i > 0) {
             machine_monitor(&machines[0], NULL,
-                            "{\"execute\": \"device_add\", \"arguments\": {\"driver\": \"netdam\", \"id\": \"nd\", "
-                            "\"bus\": \"rp\", \"memdev\": \"m1\", \"netdev\": \"w1\", \"ip\": \"10.0.0.2/24\", "
-                            "\"mac\": \"02:00:00:00:00:02\", \"firmware\": \"" NETDAM_TEST_FIRMWARE "\"}}\n");
+                            "{\"execute\": \"device_add\", \"arguments\": {\"driver\": \"netdam\", "
+                            "\"id\": \"nd1\", \"bus\": \"rp\", \"memdev\": \"m1\", %s, \"ip\": \"10.0.0.2/24\", "
+                            "\"mac\": \"02:00:00:00:00:02\", \"firmware\": \"" NETDAM_TEST_FIRMWARE "\"}}\n",
+                            machine_wire_json(&machines[0], 1));
             slot_power(&port, true);
         }
         bridge(&port);
@@ -233,18 +243,13 @@ static void unplugging_under_load_ends_what_the_other_waits_for(void **state)
 /* Two machines, a unix datagram socket each. */
 static void start_one(unsigned i)
 {
-    machine_start(&machines[i], (const char *const[]){
-                                    "-object", backend(i), "-netdev",
-                                    machine_text("dgram,id=w,local.type=unix,local.path=%s/wire%u,"
-                                                 "remote.type=unix,remote.path=%s/wire%u",
-                                                 machines[0].directory, i, machines[0].directory, 1 - i),
-                                    "-device",
-                                    machine_text("netdam,memdev=m%u,netdev=w,ip=10.0.0.%u/24,mac=02:00:00:00:00:0%u,"
-                                                 "firmware=" NETDAM_TEST_FIRMWARE,
-                                                 i, i + 1, i + 1),
-                                    NULL});
+    machine_start(&machines[i],
+                  (const char *const[]){"-object", backend(i), "-netdev",
+                                        machine_text("dgram,id=w%u,local.type=unix,local.path=%s/wire%u,"
+                                                     "remote.type=unix,remote.path=%s/wire%u",
+                                                     i, machines[0].directory, i, machines[0].directory, 1 - i),
+                                        "-device", device(i, machine_wire(&machines[i], &machines[0], i), ""), NULL});
     card_open(&sides[i].card, &machines[i], 0);
-    begin(i);
     sides[i].other = &machines[1 - i];
 }
 
@@ -254,6 +259,8 @@ static int setup_two(void **state)
     prepare();
     start_one(0);
     start_one(1);
+    begin(0);
+    begin(1);
     return 0;
 }
 
@@ -284,6 +291,7 @@ static void a_killed_peer_leaves_nothing_unended(void **state)
         memset(&sides[1], 0, sizeof(sides[1]));
         sides[1].number = 2;
         start_one(1);
+        begin(1);
         sides[0].other = &machines[1];
         /* What it sends first meets a node that has forgotten its lane, and may end as UNKNOWN. */
         load(2);

@@ -45,12 +45,13 @@ static int setup(void **state)
 {
     (void)state;
     machine_prepare(&machine);
-    machine_start(
-        &machine,
-        (const char *const[]){"-object", "memory-backend-ram,id=m,size=1M", "-device",
-                              "netdam,id=nd,memdev=m,ip=10.1.2.3/16,mac=02:11:22:33:44:55,mtu=9000,"
-                              "port=4242,queue-pairs=20,vectors=21,regions=33,peers=44,firmware=" NETDAM_TEST_FIRMWARE,
-                              NULL});
+    machine_start(&machine, (const char *const[]){
+                                "-object", "memory-backend-ram,id=m,size=1M", "-device",
+                                machine_text("netdam,id=nd,memdev=m,ip=10.1.2.3/16,mac=02:11:22:33:44:55,mtu=9000,"
+                                             "port=4242,queue-pairs=20,vectors=21,regions=33,peers=44,"
+                                             "firmware=" NETDAM_TEST_FIRMWARE "%s",
+                                             machine_wire_alone(&machine)),
+                                NULL});
     card_open(&card, &machine, 0);
     return 0;
 }
@@ -122,7 +123,7 @@ static void every_register_has_its_value_after_reset(void **state)
         uint64_t value;
     } configured[] = {
         {NETDAM_REG_FIRMWARE_ABI, NETDAM_FW_ABI_VERSION},
-        {NETDAM_REG_STATUS, NETDAM_DEVICE_READY}, /* no netdev, so no link */
+        {NETDAM_REG_STATUS, NETDAM_DEVICE_READY}, /* nobody at the other end, so no link */
         {NETDAM_REG_VECTORS, 21},
         {NETDAM_REG_MEMORY_BYTES, ONBOARD_BYTES},
         {NETDAM_REG_QUEUE_PAIRS, 20},

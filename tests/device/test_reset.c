@@ -45,10 +45,12 @@ static void start(const char *image)
     firmware = machine_text("%s/firmware.so", machine.directory);
     onboard = machine_text("%s/onboard", machine.directory);
     install(image, SIZE_MAX);
-    machine_start(&machine,
-                  (const char *const[]){
-                      "-object", machine_text("memory-backend-file,id=m,size=4M,share=on,mem-path=%s", onboard),
-                      "-device", machine_text("netdam,id=nd,memdev=m,ip=10.0.0.1/24,firmware=%s", firmware), NULL});
+    machine_start(
+        &machine,
+        (const char *const[]){
+            "-object", machine_text("memory-backend-file,id=m,size=4M,share=on,mem-path=%s", onboard), "-device",
+            machine_text("netdam,id=nd,memdev=m,ip=10.0.0.1/24,firmware=%s%s", firmware, machine_wire_alone(&machine)),
+            NULL});
     card_open(&card, &machine, 0);
     card_map(&card, onboard, 4 << 20);
 }

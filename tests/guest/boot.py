@@ -162,12 +162,14 @@ class Guest:
     args       more QEMU arguments, e.g. ["-device", "netdam,memdev=mem0"]
     memories   {id: bytes} of memory backends to make; main memory is always there as "ram"
     wires      ends from wire(); the guest's -netdev ids are net0, net1, ...
-    hubs       True: each wire is behind a hub of its own (0, 1, ...), so that plug() can add ends while the guest runs
+    hub        True: the first wire is behind hub 0, so that plug() can add ends while the guest runs. It has to be "dgram":
+               QEMU's hub, when its other end cannot take more, sends a newer frame into the middle of an older one, and a
+               stream never recovers from that
     memory_mib size of main memory
     echo       prefix with which the program's lines are shown on stdout as they come; None: not shown
     """
 
-    def __init__(self, name, run, *, initrd, args=(), memories=None, wires=(), hubs=False, memory_mib=512, cpus=1, accel=None, append="",
+    def __init__(self, name, run, *, initrd, args=(), memories=None, wires=(), hub=False, memory_mib=512, cpus=1, accel=None, append="",
                  kernel=KERNEL, echo=None, log_directory=None):
         if '"' in run:
             raise ValueError("the guest's command may hold no double quote")
@@ -196,10 +198,11 @@ class Guest:
             "-chardev", f"file,id=console,path={self.console_path.replace(',', ',,')}", "-serial", "chardev:console",
         ]
         for number, end in enumerate(self._wires):
-            if hubs:
-                self._command += ["-netdev", end.netdev(f"wire{number}"),
-                                  "-netdev", f"hubport,id=trunk{number},hubid={number},netdev=wire{number}",
-                                  "-netdev", f"hubport,id=net{number},hubid={number}"]
+            if hub and number == 0:
+                if end.kind == "stream":
+                    raise ValueError("a hub corrupts a stream")
+                self._command += ["-netdev", end.netdev("wire0"), "-netdev", "hubport,id=trunk0,hubid=0,netdev=wire0",
+                                  "-netdev", "hubport,id=net0,hubid=0"]
             else:
                 self._command += ["-netdev", end.netdev(f"net{number}")]
         self._args = list(args)
@@ -377,11 +380,11 @@ class Guest:
             if "error" in answer:
                 raise GuestError(f"guest {self.name}: {command}: {answer['error']['desc']}")
 
-    def plug(self, hub, name, path, peer_path):
-        """Connects the unix datagram socket `peer_path` to a hub; QEMU binds `path`."""
+    def plug(self, name, path, peer_path):
+        """Connects the unix datagram socket `peer_path` to the guest's hub; QEMU binds `path`."""
         self.qmp("netdev_add", type="dgram", id=name, local={"type": "unix", "path": path},
                  remote={"type": "unix", "path": peer_path})
-        self.qmp("netdev_add", type="hubport", id=f"{name}-port", hubid=hub, netdev=name)
+        self.qmp("netdev_add", type="hubport", id=f"{name}-port", hubid=0, netdev=name)
 
     def pause(self):
         self.qmp("stop")

@@ -14,9 +14,9 @@ $(RUN)/pair.cpio: tests/guest/mkinitramfs.sh tests/run/pair-inside.sh $(RUN)/pai
 	  $(RUN)/pair tests/run/pair-inside.sh $(GUEST)/vmlinuz:/payload
 
 .PHONY: run run-files
-run: ## two guests, one wire: remote write, read and reduce into on-board memory
+run: ## two guests, one wire: remote write, read and reduce into on-board memory (WIRE=netdev: over QEMU's sockets)
 	$(Q)start=$$(date +%s%N); $(MAKE) --no-print-directory setup && $(MAKE) --no-print-directory run-files && \
-	  tests/run/run.py --started $$start
+	  tests/run/run.py --started $$start $(if $(WIRE),--wire $(WIRE))
 
 run-files: $(RUN_FILES) | qemu
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Boots two guests with a NetDAM card each over one wire, has them work on each other's on-board memory, and writes what
-was seen to a JSON file. Exits 0 if every check holds."""
+was seen to a JSON file. A second card in each guest shares a network with two nodes that run beside the guests. Exits 0
+if every check holds."""
 
 import argparse
 import hashlib
@@ -23,7 +24,10 @@ FIRMWARE = os.path.join(ROOT, "build", "firmware", "netdam-fw.so")
 PAYLOAD = os.path.join(ROOT, "build", "guest", "vmlinuz")
 KEY = "6e657464616d2121"
 ADDRESSES = {"a": "10.78.0.1", "b": "10.78.0.2"}
-NODES = {"c": "10.78.0.3", "d": "10.78.0.4"}
+CARD = "pci:0000:00:10.0"
+# The network of the second cards, and of the nodes.
+SHARED = {"a": "10.78.1.1", "b": "10.78.1.2", "c": "10.78.1.3", "d": "10.78.1.4"}
+SHARED_CARD = "pci:0000:00:11.0"
 FACTORS = {"a": 3, "b": 5, "c": 7, "d": 11}
 ONBOARD_BYTES = 64 << 20
 MTU = 9000
@@ -59,7 +63,7 @@ class Card:
 
 
 class Node:
-    """The same program beside the guests: a node without a card, on the guests' wire."""
+    """The same program beside the guests: a node without a card, on the network of the second cards."""
 
     def __init__(self, name, directory):
         self.name = name
@@ -96,7 +100,7 @@ class Node:
         return self.answer(command)
 
     def open(self):
-        address = NODES[self.name]
+        address = SHARED[self.name]
         self.do(f"open {KEY} {address} {address} udp:{address}:20036,memory=64M,mtu={MTU},wire={self.path}:{self.peer_path}")
 
 
@@ -107,11 +111,26 @@ def both(cards, commands):
     return [card.answer(command) for card, command in zip(cards, commands)]
 
 
-def make_guest(name, wire):
-    device = (f"netdam,memdev=onboard,netdev=net0,ip={ADDRESSES[name]}/24,mac=02:00:0a:4e:00:0{ord(name) - 96},"
-              f"mtu={MTU},firmware={FIRMWARE}")
-    return boot.Guest(f"run-{name}", "pair-inside.sh", initrd=os.path.join(RUN, "pair.cpio"), memories={"onboard": ONBOARD_BYTES},
-                      wires=[wire], hubs=name == "a", args=MACHINE + ["-device", device], append="intel_iommu=on")
+def make_guest(name, link, shared):
+    """`link`: the wire between the first cards, as a property of -device, or an end of boot.wire()."""
+    wires = [shared] if isinstance(link, str) else [shared, link]
+    number = ord(name) - 96
+    args = list(MACHINE)
+    for slot, memory, wire, address, mac in (
+            (CARD, "onboard", link if isinstance(link, str) else "netdev=net1", ADDRESSES[name], f"02:00:0a:4e:00:0{number}"),
+            (SHARED_CARD, "onboard2", "netdev=net0", SHARED[name], f"02:00:0a:4e:01:0{number}")):
+        args += ["-device", f"netdam,addr=0x{slot[-4:-2]},memdev={memory},{wire},ip={address}/24,mac={mac},mtu={MTU},firmware={FIRMWARE}"]
+    return boot.Guest(f"run-{name}", "pair-inside.sh", initrd=os.path.join(RUN, "pair.cpio"),
+                      memories={"onboard": ONBOARD_BYTES, "onboard2": ONBOARD_BYTES}, wires=wires, hub=name == "a", args=args,
+                      append="intel_iommu=on")
+
+
+def links(wire, directory):
+    """The two ends of the wire between the first cards."""
+    if wire == "netdev":
+        return boot.wire("stream")
+    path = os.path.join(directory, "link")
+    return f"memif={path},role=server", f"memif={path},role=client"
 
 
 def say(text):
@@ -171,22 +190,27 @@ def lock(a, b, result):
 
 
 def all_reduce(a, b, result):
-    """The cards of both guests and two nodes beside them, all on one wire: A's end of it becomes a hub."""
+    """The second cards of both guests and two nodes beside them, on one hub in A's QEMU."""
+    for card in (a, b):
+        card.do("close")
+        card.do(f"open {KEY} {SHARED[card.name]} {SHARED[card.name]} {SHARED_CARD}")
+        card.do("bus-master off")
     with tempfile.TemporaryDirectory(prefix="netdam-run-") as directory, Node("c", directory) as c, Node("d", directory) as d:
         for node in (c, d):
-            a.guest.plug(0, f"node-{node.name}", node.peer_path, node.path)
+            a.guest.plug(f"node-{node.name}", node.peer_path, node.path)
             node.open()
         members = [a, b, c, d]
-        addresses = " ".join({**ADDRESSES, **NODES}[member.name] for member in members)
+        addresses = " ".join(SHARED[member.name] for member in members)
         both(members, [f"group {rank} {addresses}" for rank in range(len(members))])
         both(members, [f"vector {FACTORS[member.name]}" for member in members])
         answers = both(members, ["all-reduce " + " ".join(str(FACTORS[member.name]) for member in members)] * len(members))
-        stats = both([c, d], ["stat"] * 2)
+        stats = both(members, ["stat"] * len(members))
+    still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
     result["all_reduce_members"] = len(members)
     result["all_reduce_elements"] = int(answers[0]["elements"])
     result["all_reduce_seconds"] = max(float(answer["seconds"]) for answer in answers)
     result["all_reduce_ok"] = all(answer["wrong"] == "0" for answer in answers) and all(
-        stat["main_memory_bytes"] == "0" for stat in stats)
+        stat["main_memory_bytes"] == "0" for stat in stats) and still_off == ["0"] * 2
     say(f"A, B and two nodes beside them summed vectors of {answers[0]['elements']} float32, one descriptor each: "
         f"{', '.join(answer['wrong'] for answer in answers)} elements wrong, {result['all_reduce_seconds'] * 1e3:.0f} ms")
 
@@ -254,7 +278,7 @@ def search_marker(a, b, result):
 
 def open_cards(a, b):
     for card, other in ((a, b), (b, a)):
-        card.do(f"open {KEY} {ADDRESSES[card.name]} {ADDRESSES[other.name]}")
+        card.do(f"open {KEY} {ADDRESSES[card.name]} {ADDRESSES[other.name]} {CARD}")
 
 
 def work(a, b, result):
@@ -267,11 +291,11 @@ def work(a, b, result):
     lock(a, b, result)
     search_marker(a, b, result)
     measure(a, result)
-    all_reduce(a, b, result)
     stats = [card.do("stat") for card in (a, b)]
     result["main_memory_bytes"] = sum(int(stat["main_memory_bytes"]) for stat in stats)
     result["retransmissions"] = sum(int(stat["retransmissions"]) for stat in stats)
     still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
+    all_reduce(a, b, result)
     result["bus_master_off_ok"] = off + still_off == ["0"] * 4 and all(
         result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok"))
 
@@ -296,18 +320,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--started", type=int, default=time.time_ns(), help="when the command began, ns since 1970")
     parser.add_argument("--result", default=os.path.join(RUN, "result.json"), help="default: %(default)s")
+    parser.add_argument("--wire", choices=("memif", "netdev"), default="memif", help="between the first cards: the fast wire, "
+                        "or a QEMU netdev (default: %(default)s)")
     options = parser.parse_args()
     boot.exit_on_signals()
     os.makedirs(RUN, exist_ok=True)
     result = {"accelerator": boot.accelerator(), "cpus": os.cpu_count(), "commit": commit(),
-              "previous_run_seconds": previous_seconds(options.result)}
-    ends = boot.wire("stream")
+              "wire": options.wire, "previous_run_seconds": previous_seconds(options.result)}
+    shared = boot.wire("dgram")
     try:
-        with make_guest("a", ends[0]) as guest_a, make_guest("b", ends[1]) as guest_b:
+        with tempfile.TemporaryDirectory(prefix="netdam-run-") as directory, \
+                make_guest("a", (ends := links(options.wire, directory))[0], shared[0]) as guest_a, \
+                make_guest("b", ends[1], shared[1]) as guest_b:
             a, b = Card("a", guest_a), Card("b", guest_b)
             for card in (a, b):
                 card.guest.wait_line(r"^pair: ready$")
-            say(f"two guests are up ({result['accelerator']})")
+            say(f"two guests are up ({result['accelerator']}, {result['wire']})")
             open_cards(a, b)
             work(a, b, result)
             wait_by_interrupt(a, b, result)

@@ -406,6 +406,7 @@ NETDAM_API int netdam_neighbour_set(struct netdam_device *device, const char *ad
  * @receive_depth: entries of the receive ring, likewise; 0: no receive ring, nothing can be sent to this queue pair.
  *                 Each message that arrives takes a place in the completion ring, too.
  * @tenant: whose messages the receive ring takes, or 0: those without a tenant
+ * @type: enum netdam_queue_type. NETDAM_QUEUE_RAW: for Ethernet frames that are not NetDAM's; @tenant is 0 then
  */
 struct netdam_queue_config {
     uint32_t submission_depth;
@@ -413,6 +414,7 @@ struct netdam_queue_config {
     uint32_t first_index;
     uint32_t receive_depth;
     uint32_t tenant;
+    uint32_t type;
 };
 
 /**
@@ -423,7 +425,8 @@ struct netdam_queue_config {
  * The rings take their place from the same on-board memory as netdam_alloc().
  *
  * Errors: -EINVAL (@config), -ENOSPC (all queue pairs are in use, or on-board memory is full), -EOPNOTSUPP (this
- * firmware knows no receive rings), -ENOMEM, -EPERM, -ENODEV, -EIO.
+ * firmware knows no receive rings; NETDAM_QUEUE_RAW: the device's port carries NetDAM alone, as a UDP socket does, or a
+ * broker has it that leases such a pair to privileged clients only), -ENOMEM, -EPERM, -ENODEV, -EIO.
  */
 NETDAM_API int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_config *config,
                                    struct netdam_queue **queue);
@@ -442,7 +445,7 @@ NETDAM_API int netdam_queue_destroy(struct netdam_queue *queue);
 NETDAM_API unsigned netdam_queue_outstanding(const struct netdam_queue *queue);
 
 /**
- * netdam_queue_receive_key() - the key that a SEND to this queue pair must name; 0: it has no receive ring.
+ * netdam_queue_receive_key() - the key that a SEND to this queue pair must name; 0: it has no receive ring, or is RAW.
  */
 NETDAM_API uint64_t netdam_queue_receive_key(const struct netdam_queue *queue);
 
@@ -716,6 +719,53 @@ struct netdam_receive {
  * Returns and errors as netdam_post(); -EINVAL also if the queue pair has no receive ring.
  */
 NETDAM_API int netdam_post_receive(struct netdam_queue *queue, const struct netdam_receive *receives, unsigned count);
+
+/*
+ * Ordinary frames: a queue pair of type NETDAM_QUEUE_RAW makes the device a network card. What it may send, and which
+ * frames reach it, is in docs/rings.md. Buffers are posted with netdam_post_receive(), and filled with one frame each:
+ * the completion has NETDAM_COMPLETION_RECEIVE in its flags, and in @length how long the frame is. A frame for which
+ * there is no buffer, or only one that is too short, is dropped (NETDAM_COUNTER_RAW_DROPPED).
+ */
+
+/**
+ * struct netdam_frame - one Ethernet frame to send; zero all of it first
+ * @user_data: returned in the completion
+ * @local: where it lies, from the destination address on; the region needs NETDAM_PERMISSION_LOCAL_READ
+ * @length: bytes, from 14 to the device's MTU and 14; with @list: 0, or the sum of the pieces
+ * @list_count, @list: pieces that follow one another, instead of @local; as in struct netdam_request
+ */
+struct netdam_frame {
+    uint64_t user_data;
+    struct netdam_local local;
+    uint32_t length;
+    uint32_t list_count;
+    const struct netdam_piece *list;
+};
+
+/**
+ * netdam_raw_post() - put frames into the submission ring of a queue pair of type NETDAM_QUEUE_RAW
+ * @frames: @count of them; what they and their lists say is copied, the bytes stay in use until the completion
+ *
+ * They leave in this order. A frame completes when it has left, or as NETDAM_STATUS_LOCAL_PERMISSION: its source is not
+ * the device's MAC (and the queue pair has no rule NETDAM_STEERING_PROMISCUOUS), or it would pass for a NetDAM packet of
+ * this device. Whether it arrives nobody tells.
+ *
+ * Returns and errors as netdam_post(); -EINVAL also for a queue pair of another type, for which netdam_post() is, as
+ * that is not for this type.
+ */
+NETDAM_API int netdam_raw_post(struct netdam_queue *queue, const struct netdam_frame *frames, unsigned count);
+
+/**
+ * netdam_raw_steer() - have a queue pair of type NETDAM_QUEUE_RAW get the frames that a rule names
+ * @rule: enum netdam_steering; @value: an EtherType or a UDP port, otherwise 0
+ *
+ * The rule lasts as long as the queue pair.
+ *
+ * Errors: -EINVAL (@value is not of the rule; the queue pair is of another type or has no receive ring), -EEXIST
+ * (another queue pair has the rule), -ENOSPC (too many rules), -ESTALE, -EOPNOTSUPP (a broker's client that is not
+ * privileged), -ENODEV, -EIO.
+ */
+NETDAM_API int netdam_raw_steer(struct netdam_queue *queue, enum netdam_steering rule, unsigned value);
 
 /**
  * netdam_poll() - take completions without waiting

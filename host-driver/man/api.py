@@ -29,6 +29,8 @@ TOPICS = [
     ("netdam_post", "post requests and receive buffers, take completions",
      ["netdam_remote", "netdam_local", "netdam_piece", "netdam_request", "netdam_post", "netdam_receive",
       "netdam_post_receive", "netdam_poll", "netdam_wait"]),
+    ("netdam_raw", "ordinary Ethernet frames, beside NetDAM",
+     ["netdam_frame", "netdam_raw_post", "netdam_raw_steer"]),
     ("netdam_blocking", "operations on another node's memory that wait for their end",
      ["netdam_write", "netdam_read", "netdam_reduce", "netdam_fetch_add", "netdam_fetch_op", "netdam_swap", "netdam_cas",
       "netdam_send", "netdam_echo"]),
@@ -48,6 +50,7 @@ TOPICS = [
 
 # Comments that speak about more than the declaration behind them: first words, page.
 GENERAL = [("Conventions", None), ("On-board memory.", "netdam_memory"), ("Blocking operations:", "netdam_blocking"),
+           ("Ordinary frames:", "netdam_raw"),
            ("Collectives, each", "netdam_collectives"), ("Names, from", "netdam_names")]
 
 

@@ -72,6 +72,7 @@ struct netdam_queue {
     int fd;            /* of the vector, or -1 */
     bool broken;       /* the device claimed more entries than a ring has */
     uint32_t length_max;
+    uint32_t type; /* enum netdam_queue_type */
 
     /* The device owns sq->consumer and cq->producer; the others are ours, and these copies of them are what counts. */
     struct netdam_ring *sq;
@@ -173,6 +174,9 @@ int64_t ndlib_ring_used(struct netdam_queue *queue, const struct netdam_ring *ri
 
 /* Tells the device that entries below `producer` are there. */
 void ndlib_announce(struct netdam_ring *ring, uint32_t producer);
+
+/* The same for the submission ring, with the doorbell that it may want. */
+void ndlib_submit(struct netdam_queue *queue, uint32_t producer);
 
 /* 0 if a request of this queue pair may name that memory; -EINVAL, -ESTALE. */
 int ndlib_check_region(const struct netdam_queue *queue, const struct netdam_region *region);

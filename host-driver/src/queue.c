@@ -89,7 +89,7 @@ static int create_in_device(struct netdam_queue *queue, unsigned sq_log2, unsign
         cq_log2,
         queue->rq_offset,
         rq_log2,
-        NETDAM_QUEUE_NETDAM | (uint64_t)queue->vector << 16 | (uint64_t)tenant << 32,
+        queue->type | (uint64_t)queue->vector << 16 | (uint64_t)tenant << 32,
         first_index,
     };
     uint64_t results[NETDAM_ADMIN_RESULTS];
@@ -184,7 +184,7 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
     if (config->receive_depth != 0) {
         rq_log2 = depth_log2(config->receive_depth);
     }
-    if (sq_log2 < 0 || cq_log2 < 0 || rq_log2 < 0) {
+    if (sq_log2 < 0 || cq_log2 < 0 || rq_log2 < 0 || config->type > NETDAM_QUEUE_RAW) {
         return -EINVAL;
     }
     queue = calloc(1, sizeof(*queue));
@@ -192,6 +192,7 @@ int netdam_queue_create(struct netdam_device *device, const struct netdam_queue_
         return -ENOMEM;
     }
     queue->device = device;
+    queue->type = config->type;
     queue->sq_entries_count = UINT32_C(1) << sq_log2;
     queue->cq_entries_count = UINT32_C(1) << cq_log2;
     queue->rq_entries_count = rq_log2 != 0 ? UINT32_C(1) << rq_log2 : 0;
@@ -299,6 +300,9 @@ static int encode(struct netdam_queue *queue, const struct netdam_request *reque
     const struct netdam_peer *peer = request->remote.peer;
     unsigned op_flags = netdam_op_flags(request->opcode);
 
+    if (queue->type != NETDAM_QUEUE_NETDAM) {
+        return -EINVAL;
+    }
     if (request->length > queue->length_max) {
         return -EMSGSIZE;
     }
@@ -364,6 +368,17 @@ void ndlib_announce(struct netdam_ring *ring, uint32_t producer)
     ndlib_store_release(&ring->producer, producer);
 }
 
+void ndlib_submit(struct netdam_queue *queue, uint32_t producer)
+{
+    queue->sq_producer = producer;
+    ndlib_announce(queue->sq, producer);
+    /* Index before the flag's load, as the device does flag before index: one of us sees the other. */
+    ndlib_full_barrier();
+    if ((ndlib_load_relaxed(&queue->sq->consumer_flags) & NETDAM_RING_NEED_WAKEUP) != 0) {
+        ndlib_write(queue->device, queue->doorbell, 4, 1);
+    }
+}
+
 int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests, unsigned count,
                enum ndlib_slot_state state, uint32_t *last_slot)
 {
@@ -396,13 +411,7 @@ int ndlib_post(struct netdam_queue *queue, const struct netdam_request *requests
     if (posted == 0) {
         return count == 0 ? 0 : rc;
     }
-    queue->sq_producer = producer + posted;
-    ndlib_announce(queue->sq, queue->sq_producer);
-    /* Index before the flag's load, as the device does flag before index: one of us sees the other. */
-    ndlib_full_barrier();
-    if ((ndlib_load_relaxed(&queue->sq->consumer_flags) & NETDAM_RING_NEED_WAKEUP) != 0) {
-        ndlib_write(queue->device, queue->doorbell, 4, 1);
-    }
+    ndlib_submit(queue, producer + posted);
     return (int)posted;
 }
 

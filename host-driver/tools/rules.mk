@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tools that watch a device and tools that measure, also linked statically for guests that have no libraries.
+# Tools that watch a device or carry its ordinary frames, and tools that measure, also linked statically for guests that have no libraries.
 
-HOST_DRIVER_WATCHERS := netdam-stat netdam-regs
+HOST_DRIVER_WATCHERS := netdam-stat netdam-regs netdam-tap
 HOST_DRIVER_PERF_TOOLS := $(addprefix netdam_,$(addsuffix _lat,write read atomic reduce send) \
                             $(addsuffix _bw,write read reduce send))
 HOST_DRIVER_PERF_OBJECTS := $(patsubst %,$(O)/host-driver/tools/%.o,perf perf_run perf_setup perf_serve perf_report \

@@ -3,7 +3,7 @@
 
 DRIVER_TEST_DIR := $(O)/tests/driver
 DRIVER_TEST_INCLUDES := -Ihost-driver/include -Ihost-driver/src -Ihost-driver/tools -Ifirmware/include -Itests/driver
-DRIVER_TESTS := alloc queue receive device describe pair messages transaction programs wire
+DRIVER_TESTS := alloc queue receive device describe pair messages transaction programs wire raw
 
 SOURCES += $(wildcard tests/driver/*.c)
 INCLUDES_ALL += -Itests/driver -Ihost-driver/tools

@@ -20,6 +20,10 @@ class Failed(Exception):
     pass
 
 
+class Skipped(Exception):
+    """The machine lacks what the test needs; the message says what."""
+
+
 def expect(condition, what):
     if not condition:
         raise Failed(what)
@@ -123,6 +127,8 @@ def main(tests):
             try:
                 test(node)
                 print("ok %d - %s" % (number, name), flush=True)
+            except Skipped as reason:
+                print("ok %d - %s # SKIP %s" % (number, name, reason), flush=True)
             except (Failed, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError) as error:
                 print("# %s\nnot ok %d - %s" % (str(error).replace("\n", "\n# "), number, name), flush=True)
                 bad += 1

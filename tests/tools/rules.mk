@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the tools that watch a device and of those that measure.
 
-TOOLS_TESTED := $(patsubst %,$(O)/host-driver/%,netdam-stat netdam-regs netdam-perf $(HOST_DRIVER_PERF_TOOLS) netdam-mem netdamd)
+TOOLS_TESTED := $(patsubst %,$(O)/host-driver/%,netdam-stat netdam-regs netdam-tap netdam-perf $(HOST_DRIVER_PERF_TOOLS) netdam-mem netdamd)
 ifeq ($(SAN),)
 TOOLS_TESTED += $(patsubst %,$(O)/host-driver/static/%,netdam-stat netdam-regs netdam-perf)
 endif
@@ -20,11 +20,11 @@ $(O)/tests/tools/udp_echo: $(O)/tests/tools/udp_echo.o $(O)/host-driver/tools/sa
 
 -include $(wildcard $(O)/tests/tools/*.d)
 
-tests/tools/test_watch.py tests/tools/test_perf.py: $(TOOLS_TESTED) $(O)/sim/netdam-node \
+tests/tools/test_watch.py tests/tools/test_perf.py tests/tools/test_tap.py: $(TOOLS_TESTED) $(O)/sim/netdam-node \
     $(O)/tests/tools/udp_echo
 
 .PHONY: bench
 bench: $(TOOLS_TESTED) $(O)/tests/tools/udp_echo ## latency and throughput per operation beside plain UDP; writes build/bench/bench.json
 	$(Q)export O='$(O)'; tests/tools/bench.py
 
-CHECKS += $(O)/tests/tools/test_samples tests/tools/test_watch.py tests/tools/test_perf.py
+CHECKS += $(O)/tests/tools/test_samples tests/tools/test_watch.py tests/tools/test_perf.py tests/tools/test_tap.py

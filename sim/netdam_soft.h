@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The soft device: a NetDAM card without a host, as a library. Firmware, memory and an ordinary UDP socket, or an end of
- * an Ethernet wire.
+ * an Ethernet wire or of a memif link.
  */
 #ifndef NETDAM_SOFT_H
 #define NETDAM_SOFT_H
@@ -70,7 +70,16 @@ struct netdam_soft_config {
      */
     const char *wire_path;
     const char *wire_peer_path;
-    uint8_t wire_prefix; /* bits of the wire's network; 0: 24 */
+    uint8_t wire_prefix; /* bits of the wire's network, or the link's; 0: 24 */
+    uint8_t wire_mac[6]; /* there; zeros: from the address */
+    /*
+     * Or a memif link: the path of its unix socket, at which a server listens and to which a client connects, again and
+     * again until there is one. `listen` is the node's name there, as on a wire.
+     */
+    const char *memif_path;
+    bool memif_server;
+    uint32_t memif_id;
+    const char *memif_secret; /* at most 24 bytes; NULL: none */
     /* Where chains are passed on to, besides this machine (127.0.0.0/8) or the /24 of the own address. */
     struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];
     unsigned forward_count;
@@ -79,9 +88,9 @@ struct netdam_soft_config {
 
 /*
  * Opens the socket, starts the firmware and a thread that runs it. All signals are blocked in that thread.
- * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu, queue_pairs or a limit impossible; the log is told which
- * field it was if the firmware refuses it), -EADDRINUSE,
- * -EADDRNOTAVAIL, -ENOMEM, or what socket(2), bind(2), memfd_create(2) or pthread_create(3) say, negated.
+ * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu, queue_pairs, a limit, or what concerns wire or memif
+ * impossible; the log is told which field it was if the firmware refuses it), -EADDRINUSE, -EADDRNOTAVAIL, -ENOMEM, or
+ * what socket(2), bind(2), memfd_create(2) or pthread_create(3) say, negated.
  */
 int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft **soft);
 
@@ -120,8 +129,8 @@ struct netdam_soft_statistics {
     uint64_t datagrams_taken;
     uint64_t taken_too_long; /* dropped: longer than the largest IP packet of any MTU */
     uint64_t not_sendable;   /* frames of the firmware that are neither ARP nor UDP over IPv4 from its own port */
-    uint64_t send_errors;    /* datagrams that the socket refused for good */
-    uint64_t send_blocked;   /* times that the socket was full */
+    uint64_t send_errors;    /* datagrams that the socket refused for good; on a memif link, lost because it was down */
+    uint64_t send_blocked;   /* times that the socket, or the link's ring, was full */
 };
 void netdam_soft_get_statistics(struct netdam_soft *soft, struct netdam_soft_statistics *statistics);
 

@@ -144,6 +144,8 @@ static bool open_failed(const struct ndsim_node *node, int error)
         snprintf(what, sizeof(what), "--memory %llu", (unsigned long long)own->memory_bytes);
     } else if (own->wire_path != NULL) {
         snprintf(what, sizeof(what), "--wire %s:%s --listen %s", own->wire_path, own->wire_peer_path, own->listen);
+    } else if (own->memif_path != NULL) {
+        snprintf(what, sizeof(what), "--memif %s --listen %s", own->memif_path, own->listen);
     } else if (error == -EADDRINUSE || error == -EADDRNOTAVAIL || error == -EACCES) {
         snprintf(what, sizeof(what), "--listen %s", own->listen);
     } else {
@@ -164,6 +166,11 @@ bool ndsim_node_open(struct ndsim_node *node, const struct ndsim_options *option
         .no_merge = own->no_merge,
         .wire_path = own->wire_path,
         .wire_peer_path = own->wire_peer_path,
+        .wire_prefix = own->prefix,
+        .memif_path = own->memif_path,
+        .memif_server = own->memif_server,
+        .memif_id = own->memif_id,
+        .memif_secret = own->memif_secret,
         .forward_count = own->forward_count,
         .limits = own->limits,
         .log_opaque = node,
@@ -176,6 +183,7 @@ bool ndsim_node_open(struct ndsim_node *node, const struct ndsim_options *option
 
     *node = (struct ndsim_node){.options = options, .own = own};
     memcpy(config.forward, own->forward, sizeof(config.forward));
+    memcpy(config.wire_mac, own->mac, sizeof(config.wire_mac));
     error = netdam_soft_open(&config, &node->soft);
     if (error != 0) {
         node->soft = NULL;

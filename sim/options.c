@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "options_parse.h"
 #include "address.h"
+#include "memif.h"
 #include "netdam/admin.h"
 #include "netdam/firmware.h"
 #include "netdam/regs.h"
@@ -46,6 +47,9 @@ static const char help[] =
     "  -F, --forward NET/BITS   pass chains on to that network too; up to three times\n"
     "  -w, --wire PATH:PEER     not on the kernel's network but on an Ethernet wire of unix datagrams: bind PATH,\n"
     "                           send to PEER; ADDR is the address on that wire, a /24\n"
+    "      --memif PATH[,role=client|server][,id=N][,secret=TEXT]\n"
+    "                           or on a memif link by the unix socket PATH, where a client (the default) connects to\n"
+    "                           the end that listens; ADDR as on a wire\n"
     "  -L, --limit NAME=N       how much is kept of others; --limit help lists the names\n"
     "  -n, --no-payload-crc     do not add a CRC to payloads\n"
     "  -N, --no-merge           do not put what belongs together into one packet\n"
@@ -66,7 +70,7 @@ static const char help[] =
     "with\n"
     "2 when an argument is wrong. Sizes take the suffixes K, M, G and T.\n";
 
-enum { OPTION_NODES = 256, OPTION_STEP, OPTION_NODE, OPTION_TOPOLOGY, OPTION_ONLY, OPTION_STATUS };
+enum { OPTION_NODES = 256, OPTION_STEP, OPTION_NODE, OPTION_TOPOLOGY, OPTION_ONLY, OPTION_STATUS, OPTION_MEMIF };
 
 static const struct option long_options[] = {
     {"nodes", required_argument, NULL, OPTION_NODES},
@@ -85,6 +89,7 @@ static const struct option long_options[] = {
     {"mtu", required_argument, NULL, 'M'},
     {"forward", required_argument, NULL, 'F'},
     {"wire", required_argument, NULL, 'w'},
+    {"memif", required_argument, NULL, OPTION_MEMIF},
     {"limit", required_argument, NULL, 'L'},
     {"no-payload-crc", no_argument, NULL, 'n'},
     {"no-merge", no_argument, NULL, 'N'},
@@ -146,6 +151,36 @@ static bool parse_wire(struct ndsim_options *options, const char *value, struct 
     node->wire_path = ndsim_options_keep(options, "%.*s", (int)(colon - value), value);
     node->wire_peer_path = colon + 1;
     return node->wire_path != NULL;
+}
+
+static bool parse_memif(struct ndsim_options *options, const char *value, struct ndsim_node_options *node)
+{
+    char *rest = ndsim_options_keep(options, "%s", value);
+    uint64_t number;
+    char *name;
+
+    node->memif_path = strsep(&rest, ",");
+    if (node->memif_path == NULL || *node->memif_path == 0) {
+        return false;
+    }
+    while ((name = strsep(&rest, ",")) != NULL) {
+        char *setting = strchr(name, '=');
+
+        if (setting == NULL) {
+            return false;
+        }
+        *setting++ = 0;
+        if (strcmp(name, "role") == 0 && (strcmp(setting, "client") == 0 || strcmp(setting, "server") == 0)) {
+            node->memif_server = *setting == 's';
+        } else if (strcmp(name, "id") == 0 && ndsim_size_parse(setting, &number) && number <= UINT32_MAX) {
+            node->memif_id = (uint32_t)number;
+        } else if (strcmp(name, "secret") == 0 && strlen(setting) <= NDSIM_MEMIF_SECRET_BYTES) {
+            node->memif_secret = setting;
+        } else {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool parse_limit(const char *value, struct netdam_soft_limits *limits)
@@ -269,6 +304,9 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
                ndsim_options_wrong("forward", value, "an IPv4 network such as 10.1.0.0/16, at most three times");
     case 'w':
         return parse_wire(options, value, node) || ndsim_options_wrong("wire", value, "PATH:PEER");
+    case OPTION_MEMIF:
+        return parse_memif(options, value, node) ||
+               ndsim_options_wrong("memif", value, "PATH[,role=client|server][,id=N][,secret=up to 24 characters]");
     case 'L':
         return parse_limit(value, &node->limits) ||
                ndsim_options_wrong("limit", value, "NAME=N; --limit help tells the names");
@@ -431,7 +469,7 @@ static bool number_path(struct ndsim_options *options, const char **path, unsign
 static bool number_paths(struct ndsim_options *options, struct ndsim_node_options *node, unsigned number)
 {
     bool right = number_path(options, &node->load, number) && number_path(options, &node->wire_path, number) &&
-                 number_path(options, &node->wire_peer_path, number);
+                 number_path(options, &node->wire_peer_path, number) && number_path(options, &node->memif_path, number);
     unsigned i;
 
     for (i = 0; right && i < node->region_count; i++) {

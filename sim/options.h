@@ -39,6 +39,12 @@ struct ndsim_node_options {
     unsigned forward_count;
     const char *wire_path; /* NULL: the kernel's network */
     const char *wire_peer_path;
+    const char *memif_path; /* NULL: no memif link */
+    bool memif_server;
+    uint32_t memif_id;
+    const char *memif_secret;
+    uint8_t prefix; /* of the network of wire or link; 0: 24 */
+    uint8_t mac[6]; /* there; zeros: from the address */
     struct netdam_soft_limits limits;
     bool no_payload_crc;
     bool no_merge;

@@ -16,6 +16,7 @@ bool ndsim_options_add_topology(struct ndsim_parser *parser)
 
 #else
 
+#include "netdam/wire.h"
 #include "topology.h"
 
 /* Whether a word of --only means this node: by its name, or, where no node is called so, by that of its group. */
@@ -104,6 +105,19 @@ static bool add_regions(struct ndsim_options *options, struct ndsim_node_options
     return true;
 }
 
+/* A node whose port is an end of a memif link to the fabric. */
+static bool add_link(struct ndsim_options *options, struct ndsim_node_options *node,
+                     const struct ndsim_topology_node *from)
+{
+    node->memif_server = from->role == NDSIM_MEMIF_SERVER;
+    node->memif_id = from->id;
+    node->prefix = (uint8_t)from->prefix;
+    memcpy(node->mac, from->mac, sizeof(node->mac));
+    node->listen = ndsim_options_keep(options, "%u.%u.%u.%u:%u", from->address[0], from->address[1], from->address[2],
+                                      from->address[3], (unsigned)NETDAM_UDP_PORT);
+    return node->listen != NULL && copy_text(options, &node->memif_path, from->path);
+}
+
 static bool add_node(struct ndsim_parser *parser, const struct ndsim_topology_node *from)
 {
     struct ndsim_draft *draft = ndsim_options_begin_node(parser, from->name);
@@ -112,16 +126,15 @@ static bool add_node(struct ndsim_parser *parser, const struct ndsim_topology_no
     if (node == NULL) {
         return false;
     }
-    if (from->join != NDSIM_NODE_UDP) {
-        fprintf(stderr, "netdam-node: %s:%u: node %s: join = \"memif\" is not possible yet\n", parser->topology,
-                from->line, from->name);
+    if (from->join == NDSIM_NODE_MEMIF && !add_link(parser->options, node, from)) {
         return false;
     }
     node->memory_bytes = from->memory_bytes;
     node->mtu = from->mtu;
     node->no_payload_crc = node->no_payload_crc || !from->payload_crc;
     node->no_merge = node->no_merge || !from->merge;
-    return add_regions(parser->options, node, from) && copy_text(parser->options, &node->listen, from->listen);
+    return add_regions(parser->options, node, from) &&
+           (from->join == NDSIM_NODE_MEMIF || copy_text(parser->options, &node->listen, from->listen));
 }
 
 bool ndsim_options_add_topology(struct ndsim_parser *parser)

@@ -33,8 +33,18 @@
 
 _Static_assert(RECEIVE_OFFSET + FRAME_MAX <= SLOT_BYTES, "a frame fits its slot");
 
+/* Rounds without sleep after which the control channel of a memif link is looked at. */
+#define MEMIF_ROUNDS 512
+
+#define MEMIF_BATCH 64
+
 struct ndsim_port {
     int fd;
+    struct ndsim_memif *memif; /* NULL: a socket */
+    uint8_t *memif_frame;      /* between transmit_begin and transmit_end */
+    unsigned memif_rounds;
+    ndsim_port_deliver deliver; /* during receive */
+    void *deliver_opaque;
     bool wire; /* whole frames, on a unix socket */
     bool connected;
     struct sockaddr_un path;
@@ -137,17 +147,27 @@ static void allow_fragments(int fd)
     (void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &how, sizeof(how));
 }
 
-static struct ndsim_port *new_port(int family, ndsim_port_tap tap, void *tap_opaque, int *error)
+static struct ndsim_port *new_port(ndsim_port_tap tap, void *tap_opaque)
 {
     struct ndsim_port *port = aligned_alloc(64, (sizeof(*port) + 63) / 64 * 64);
+
+    if (port != NULL) {
+        memset(port, 0, offsetof(struct ndsim_port, transmit_slot));
+        port->tap = tap;
+        port->tap_opaque = tap_opaque;
+        port->fd = -1;
+    }
+    return port;
+}
+
+static struct ndsim_port *new_socket(int family, ndsim_port_tap tap, void *tap_opaque, int *error)
+{
+    struct ndsim_port *port = new_port(tap, tap_opaque);
 
     *error = -ENOMEM;
     if (port == NULL) {
         return NULL;
     }
-    memset(port, 0, offsetof(struct ndsim_port, transmit_slot));
-    port->tap = tap;
-    port->tap_opaque = tap_opaque;
     port->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (port->fd < 0) {
         *error = -errno;
@@ -172,7 +192,7 @@ int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *t
 {
     socklen_t length = sizeof(*local);
     int error;
-    struct ndsim_port *port = new_port(AF_INET, tap, tap_opaque, &error);
+    struct ndsim_port *port = new_socket(AF_INET, tap, tap_opaque, &error);
     unsigned i;
 
     if (port == NULL) {
@@ -217,7 +237,7 @@ int ndsim_port_open_wire(const char *path, const char *peer_path, const struct s
                          void *tap_opaque, struct ndsim_port **result)
 {
     int error;
-    struct ndsim_port *port = new_port(AF_UNIX, tap, tap_opaque, &error);
+    struct ndsim_port *port = new_socket(AF_UNIX, tap, tap_opaque, &error);
     unsigned i;
 
     if (port == NULL) {
@@ -244,9 +264,36 @@ int ndsim_port_open_wire(const char *path, const char *peer_path, const struct s
     return 0;
 }
 
+int ndsim_port_open_memif(const struct ndsim_memif_config *config, const struct sockaddr_in *name, ndsim_port_tap tap,
+                          void *tap_opaque, struct ndsim_port **result)
+{
+    struct ndsim_memif_config whole = *config;
+    struct ndsim_port *port = new_port(tap, tap_opaque);
+    int error;
+
+    if (port == NULL) {
+        return -ENOMEM;
+    }
+    whole.frame_bytes = FRAME_MAX;
+    port->local = *name;
+    error = ndsim_memif_open(&whole, &port->memif);
+    if (error != 0) {
+        free(port);
+        return error;
+    }
+    *result = port;
+    return 0;
+}
+
 void ndsim_port_close(struct ndsim_port *port, bool owner)
 {
-    close(port->fd);
+    if (port->memif != NULL && owner) {
+        ndsim_memif_close(port->memif);
+    } else if (port->memif != NULL) {
+        ndsim_memif_abandon(port->memif);
+    } else {
+        close(port->fd);
+    }
     if (port->wire && owner) {
         (void)unlink(port->path.sun_path);
     }
@@ -255,7 +302,21 @@ void ndsim_port_close(struct ndsim_port *port, bool owner)
 
 int ndsim_port_fd(const struct ndsim_port *port)
 {
-    return port->fd;
+    return port->memif != NULL ? ndsim_memif_fd(port->memif) : port->fd;
+}
+
+bool ndsim_port_arm(struct ndsim_port *port)
+{
+    return port->memif == NULL || ndsim_memif_arm(port->memif);
+}
+
+void ndsim_port_disarm(struct ndsim_port *port)
+{
+    if (port->memif != NULL) {
+        ndsim_memif_disarm(port->memif);
+        ndsim_memif_process(port->memif);
+        port->blocked = false; /* tried again after every sleep */
+    }
 }
 
 struct sockaddr_in ndsim_port_local(const struct ndsim_port *port)
@@ -275,7 +336,17 @@ void ndsim_port_unblock(struct ndsim_port *port)
 
 void ndsim_port_statistics(const struct ndsim_port *port, struct netdam_soft_statistics *statistics)
 {
+    struct ndsim_memif_statistics link;
+
     *statistics = port->statistics;
+    if (port->memif != NULL) {
+        ndsim_memif_get_statistics(port->memif, &link);
+        statistics->datagrams_sent = link.transmit_frames;
+        statistics->datagrams_taken = link.receive_frames;
+        statistics->taken_too_long = link.receive_too_long;
+        statistics->send_errors = link.transmit_down + link.transmit_stalled + link.transmit_too_long;
+        statistics->send_blocked = link.transmit_full;
+    }
 }
 
 /* Connected, the socket tells when the other end has room again. */
@@ -288,6 +359,10 @@ static void connect_wire(struct ndsim_port *port)
 
 void ndsim_port_flush(struct ndsim_port *port)
 {
+    if (port->memif != NULL) {
+        ndsim_memif_flush(port->memif);
+        return;
+    }
     connect_wire(port);
     while (port->transmit_count != 0 && !port->blocked) {
         int sent = sendmmsg(port->fd, port->transmit_message + port->transmit_first, port->transmit_count, 0);
@@ -318,6 +393,11 @@ uint8_t *ndsim_port_transmit_begin(struct ndsim_port *port, size_t bytes)
 {
     if (bytes > FRAME_MAX) {
         return NULL;
+    }
+    if (port->memif != NULL) {
+        port->memif_frame = ndsim_memif_transmit_begin(port->memif, bytes);
+        port->blocked = port->memif_frame == NULL;
+        return port->memif_frame;
     }
     if (port->transmit_first + port->transmit_count == TRANSMIT_SLOTS) {
         ndsim_port_flush(port);
@@ -385,6 +465,16 @@ static bool find_datagram(const struct ndsim_port *port, const uint8_t *frame, s
     return true;
 }
 
+static void tap_frame(const struct ndsim_port *port, const uint8_t *frame, size_t bytes, bool outgoing)
+{
+    size_t length;
+    size_t at;
+
+    if (port->tap != NULL && find_datagram(port, frame, bytes, outgoing, &at, &length)) {
+        port->tap(port->tap_opaque, outgoing, frame + at, length);
+    }
+}
+
 void ndsim_port_transmit_end(struct ndsim_port *port, size_t bytes)
 {
     unsigned slot = port->transmit_first + port->transmit_count;
@@ -392,13 +482,16 @@ void ndsim_port_transmit_end(struct ndsim_port *port, size_t bytes)
     size_t length;
     size_t at;
 
+    if (port->memif != NULL) {
+        tap_frame(port, port->memif_frame, bytes, true);
+        ndsim_memif_transmit_end(port->memif, bytes);
+        return;
+    }
     if (port->wire) {
         port->transmit_vector[slot].iov_base = frame;
         port->transmit_vector[slot].iov_len = bytes;
         port->transmit_count++;
-        if (port->tap != NULL && find_datagram(port, frame, bytes, true, &at, &length)) {
-            port->tap(port->tap_opaque, true, frame + at, length);
-        }
+        tap_frame(port, frame, bytes, true);
         return;
     }
     if (bytes >= NETDAM_ETHERNET_BYTES && get16(frame + ETHERTYPE_AT) == 0x0806) {
@@ -470,12 +563,34 @@ static int receive_batch(struct ndsim_port *port)
     return count > 0 ? count : 0; /* an ICMP error is a loss like any other */
 }
 
+static void deliver_memif(void *opaque, const uint8_t *frame, size_t bytes)
+{
+    const struct ndsim_port *port = opaque;
+
+    tap_frame(port, frame, bytes, false);
+    port->deliver(port->deliver_opaque, frame, bytes);
+}
+
+static unsigned receive_memif(struct ndsim_port *port, ndsim_port_deliver deliver, void *opaque)
+{
+    if (++port->memif_rounds == MEMIF_ROUNDS) {
+        port->memif_rounds = 0;
+        ndsim_memif_process(port->memif);
+    }
+    port->deliver = deliver;
+    port->deliver_opaque = opaque;
+    return ndsim_memif_receive(port->memif, MEMIF_BATCH, deliver_memif, port);
+}
+
 unsigned ndsim_port_receive(struct ndsim_port *port, ndsim_port_deliver deliver, void *opaque)
 {
     unsigned frames = 0;
     int count;
     int i;
 
+    if (port->memif != NULL) {
+        return receive_memif(port, deliver, opaque);
+    }
     while (port->arp_count != 0) {
         uint8_t frame[ARP_BYTES];
 
@@ -494,11 +609,7 @@ unsigned ndsim_port_receive(struct ndsim_port *port, ndsim_port_deliver deliver,
             continue;
         }
         if (port->wire) {
-            size_t at, length;
-
-            if (port->tap != NULL && find_datagram(port, frame, message->msg_len, false, &at, &length)) {
-                port->tap(port->tap_opaque, false, frame + at, length);
-            }
+            tap_frame(port, frame, message->msg_len, false);
             deliver(opaque, frame, message->msg_len);
             port->statistics.datagrams_taken++;
             frames++;
@@ -523,6 +634,11 @@ void ndsim_port_reset(struct ndsim_port *port)
 {
     unsigned batches;
 
+    if (port->memif != NULL) {
+        ndsim_memif_reset(port->memif);
+        port->blocked = false;
+        return;
+    }
     port->transmit_first = 0;
     port->transmit_count = 0;
     port->arp_count = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The soft device's port: Ethernet frames of the firmware on one side, an ordinary UDP socket on the other, or an
- * Ethernet wire that carries whole frames.
+ * Ethernet wire or memif link that carries whole frames.
  */
 #ifndef NDSIM_PORT_H
 #define NDSIM_PORT_H
 
+#include "memif.h"
 #include "netdam_soft.h"
 
 #include <netinet/in.h>
@@ -26,6 +27,9 @@ int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *t
  */
 int ndsim_port_open_wire(const char *path, const char *peer_path, const struct sockaddr_in *name, ndsim_port_tap tap,
                          void *tap_opaque, struct ndsim_port **port);
+/* An end of a memif link, of which only frame_bytes is set here; `name` as above. Errors as ndsim_memif_open. */
+int ndsim_port_open_memif(const struct ndsim_memif_config *config, const struct sockaddr_in *name, ndsim_port_tap tap,
+                          void *tap_opaque, struct ndsim_port **port);
 /* `owner`: not a child after fork; removes the name of a wire's end. */
 void ndsim_port_close(struct ndsim_port *port, bool owner);
 
@@ -44,6 +48,13 @@ void ndsim_port_transmit_end(struct ndsim_port *port, size_t bytes);
 
 /* Hands everything queued to the socket, as far as it takes it. */
 void ndsim_port_flush(struct ndsim_port *port);
+
+/*
+ * Around sleeping on ndsim_port_fd: false if there is something to do instead. disarm is called either way, whatever
+ * has happened meanwhile.
+ */
+bool ndsim_port_arm(struct ndsim_port *port);
+void ndsim_port_disarm(struct ndsim_port *port);
 
 /* The socket was full; nothing is handed to it before ndsim_port_unblock, which poll's POLLOUT asks for. */
 bool ndsim_port_blocked(const struct ndsim_port *port);

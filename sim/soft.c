@@ -188,6 +188,10 @@ static void sleep_until(struct netdam_soft *soft, uint64_t until_ns)
         timeout.tv_sec = (time_t)((until_ns - now_ns) / UINT64_C(1000000000));
         timeout.tv_nsec = (long)((until_ns - now_ns) % UINT64_C(1000000000));
     }
+    if (!ndsim_port_arm(soft->port)) {
+        ndsim_port_disarm(soft->port);
+        return;
+    }
     ndsim_turn_pass(&soft->turn);
     ready = ppoll(fds, 2, until_ns == NETDAM_FW_NEVER ? NULL : &timeout, NULL);
     if (ready > 0 && fds[0].revents != 0) {
@@ -196,6 +200,7 @@ static void sleep_until(struct netdam_soft *soft, uint64_t until_ns)
         (void)got;
     }
     ndsim_turn_take(&soft->turn);
+    ndsim_port_disarm(soft->port);
     if (blocked && (ready == 0 || (fds[1].revents & (POLLOUT | POLLERR)) != 0)) {
         ndsim_port_unblock(soft->port);
     }
@@ -362,10 +367,13 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .rto_max_ns = config->rto_max_ns,
     };
     ndsim_port_own_mac(local.sin_addr.s_addr, fw->mac);
+    if (memcmp(config->wire_mac, (const uint8_t[6]){0}, 6) != 0) {
+        memcpy(fw->mac, config->wire_mac, 6);
+    }
     memcpy(fw->ipv4, &local.sin_addr, 4);
     set_forward(fw, config);
     set_limits(fw, &config->limits);
-    if (config->wire_path != NULL) {
+    if (config->wire_path != NULL || config->memif_path != NULL) {
         fw->ipv4_prefix = config->wire_prefix;
     } else {
         route_by_kernel(fw);
@@ -475,15 +483,54 @@ static void release(struct netdam_soft *soft)
     free(soft);
 }
 
+static void log_memif(void *opaque, enum ndsim_memif_level level, const char *line)
+{
+    static const int levels[] = {
+        [NDSIM_MEMIF_LOG_ERROR] = NETDAM_FW_LOG_ERROR,
+        [NDSIM_MEMIF_LOG_PEER] = NETDAM_FW_LOG_PEER,
+        [NDSIM_MEMIF_LOG_INFO] = NETDAM_FW_LOG_INFO,
+    };
+
+    tell(opaque, levels[level], line);
+}
+
+static int open_port(struct netdam_soft *soft, const struct netdam_soft_config *config, const struct sockaddr_in *local)
+{
+    struct ndsim_memif_config memif = {
+        .path = config->memif_path,
+        .role = config->memif_server ? NDSIM_MEMIF_SERVER : NDSIM_MEMIF_CLIENT,
+        .id = config->memif_id,
+        .secret = config->memif_secret,
+        .name = "netdam-soft",
+        .log_opaque = soft,
+        .log = log_memif,
+    };
+
+    if (config->memif_path != NULL) {
+        return ndsim_port_open_memif(&memif, local, config->tap, config->log_opaque, &soft->port);
+    }
+    if (config->wire_path != NULL) {
+        return ndsim_port_open_wire(config->wire_path, config->wire_peer_path, local, config->tap, config->log_opaque,
+                                    &soft->port);
+    }
+    return ndsim_port_open(local, config->tap, config->log_opaque, &soft->port);
+}
+
+/* A wire and a link know names only, and there is one port. */
+static bool has_place(const struct netdam_soft_config *config, const struct sockaddr_in *local)
+{
+    if (config->wire_path != NULL && (config->memif_path != NULL || config->wire_peer_path == NULL)) {
+        return false;
+    }
+    return (config->wire_path == NULL && config->memif_path == NULL) || local->sin_port != 0;
+}
+
 static int open_parts(struct netdam_soft *soft, const struct netdam_soft_config *config,
                       const struct sockaddr_in *local)
 {
     unsigned vectors = config->queue_pairs != 0 ? config->queue_pairs : QUEUE_PAIRS_DEFAULT;
-    int error;
+    int error = open_port(soft, config, local);
 
-    error = config->wire_path != NULL ? ndsim_port_open_wire(config->wire_path, config->wire_peer_path, local,
-                                                             config->tap, config->log_opaque, &soft->port)
-                                      : ndsim_port_open(local, config->tap, config->log_opaque, &soft->port);
     if (error == 0) {
         error = open_memory(soft, config->memory_bytes);
     }
@@ -505,9 +552,8 @@ int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft
     int error;
 
     if (config == NULL || result == NULL || config->listen == NULL || !ndsim_address_parse(config->listen, &local) ||
-        local.sin_addr.s_addr == htonl(INADDR_ANY) ||
-        (config->wire_path != NULL && (config->wire_peer_path == NULL || local.sin_port == 0)) ||
-        config->memory_bytes == 0 || config->memory_bytes % 4096 != 0 || config->memory_bytes > INT64_MAX ||
+        local.sin_addr.s_addr == htonl(INADDR_ANY) || !has_place(config, &local) || config->memory_bytes == 0 ||
+        config->memory_bytes % 4096 != 0 || config->memory_bytes > INT64_MAX ||
         config->queue_pairs > NETDAM_QUEUE_PAIRS_MAX) {
         return -EINVAL;
     }

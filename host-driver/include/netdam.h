@@ -101,7 +101,9 @@ struct netdam_open_config {
  *        to that IPv4 address and port (0: any free one). Sizes take K, M and G. ",merge=off" besides gives every
  *        request packets of its own. Needs no privilege. With ",wire=PATH:PEERPATH" not on the kernel's network but on
  *        an Ethernet wire of unix datagrams, as QEMU's "-netdev dgram" has them: PATH is bound here, PEERPATH is the
- *        other end's; ADDR is the address on that wire, a /24
+ *        other end's; ADDR is the address on that wire, a /24. With ",memif=PATH[,memif-role=client][,memif-id=0]
+ *        [,memif-secret=TEXT]" on a memif link by the unix socket PATH, to which a client connects and at which a
+ *        server listens; ADDR as on a wire
  * @config: settings, or NULL
  * @device: the handle; netdam_close() releases it
  *

@@ -116,12 +116,32 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
         soft->wire_peer_path = peer;
         return 0;
     }
+    if (strcmp(option, "memif") == 0) {
+        soft->memif_path = value;
+        return 0;
+    }
+    if (strcmp(option, "memif-secret") == 0) {
+        soft->memif_secret = value;
+        return 0;
+    }
+    if (strcmp(option, "memif-role") == 0) {
+        soft->memif_server = strcmp(value, "server") == 0;
+        if (!soft->memif_server && strcmp(value, "client") != 0) {
+            ndlib_log(log, NETDAM_LOG_ERROR, "udp: memif-role: \"%s\" is neither client nor server", value);
+            return -EINVAL;
+        }
+        return 0;
+    }
     if (!ndlib_parse_size(value, &number)) {
         ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s: \"%s\" is not a size", option, value);
         return -EINVAL;
     }
     if (strcmp(option, "memory") == 0) {
         soft->memory_bytes = number;
+        return 0;
+    }
+    if (strcmp(option, "memif-id") == 0 && number <= UINT32_MAX) {
+        soft->memif_id = (uint32_t)number;
         return 0;
     }
     if (number == 0 || number > UINT32_MAX) {

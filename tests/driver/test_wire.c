@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two soft devices on an Ethernet wire of unix datagrams, such as QEMU's netdev dgram: ARP and all. */
+/*
+ * Two soft devices on an Ethernet wire of unix datagrams, such as QEMU's netdev dgram, or on a memif link: ARP and all.
+ */
 #define _GNU_SOURCE
 #include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "netdam.h"
@@ -17,7 +22,7 @@
 
 static char directory[] = "/tmp/netdam-wire-XXXXXX";
 
-static struct netdam_device *open_end(unsigned end)
+static struct netdam_device *open_wire(unsigned end)
 {
     struct netdam_device *device;
     char name[256];
@@ -28,7 +33,19 @@ static struct netdam_device *open_end(unsigned end)
     return device;
 }
 
-static void both_ends_reach_one_another(void **state)
+static struct netdam_device *open_memif(unsigned end)
+{
+    struct netdam_device *device;
+    char name[256];
+
+    snprintf(name, sizeof(name),
+             "udp:10.5.0.%u:20036,memory=1M,mtu=9000,memif=%s/link,memif-role=%s,memif-id=3,memif-secret=sesame",
+             end + 1, directory, end == 0 ? "client" : "server");
+    assert_int_equal(netdam_open(name, NULL, &device), 0);
+    return device;
+}
+
+static void reach_one_another(struct netdam_device *(*open_end)(unsigned end))
 {
     struct netdam_device *devices[2] = {open_end(0), open_end(1)};
     struct netdam_region *regions[2];
@@ -36,7 +53,6 @@ static void both_ends_reach_one_another(void **state)
     struct netdam_peer *peer;
     uint64_t offset;
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(netdam_alloc(devices[i], 65536, 0, &offset), 0);
         assert_int_equal(netdam_region_create(devices[i], offset, 65536, NETDAM_PERMISSION_ALL, KEY + i, &regions[i]),
@@ -58,15 +74,106 @@ static void both_ends_reach_one_another(void **state)
     netdam_close(devices[1]);
 }
 
+static void ends_of_a_wire_reach_one_another(void **state)
+{
+    (void)state;
+    reach_one_another(open_wire);
+}
+
+static void ends_of_a_memif_link_reach_one_another(void **state)
+{
+    (void)state;
+    reach_one_another(open_memif);
+}
+
+/* A node at the server's end, ready when this returns. */
+static pid_t start_node(void)
+{
+    const char *output = getenv("O");
+    char program[256], link[128], line[256] = "";
+    int ready[2];
+    FILE *stream;
+    pid_t pid;
+
+    snprintf(program, sizeof(program), "%s/sim/netdam-node", output ? output : "build");
+    snprintf(link, sizeof(link), "%s/link,role=server,id=3,secret=sesame", directory);
+    assert_int_equal(pipe(ready), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ready[1], STDOUT_FILENO);
+        execl(program, program, "--listen", "10.5.0.2:20036", "--memory", "1M", "--mtu", "9000", "--key",
+              "0x7769726500000002", "--memif", link, (char *)NULL);
+        _exit(127);
+    }
+    close(ready[1]);
+    stream = fdopen(ready[0], "r");
+    assert_non_null(stream);
+    assert_non_null(fgets(line, sizeof(line), stream));
+    assert_non_null(strstr(line, "netdam-node ready address=10.5.0.2 port=20036"));
+    fclose(stream);
+    return pid;
+}
+
+static void a_node_that_is_killed_is_followed_by_the_next(void **state)
+{
+    struct netdam_device *device = open_memif(0);
+    struct netdam_region *region;
+    struct netdam_queue *queue;
+    struct netdam_peer *peer;
+    uint64_t offset;
+    uint8_t *bytes;
+
+    (void)state;
+    assert_int_equal(netdam_alloc(device, 131072, 0, &offset), 0);
+    assert_int_equal(netdam_region_create(device, offset, 131072, NETDAM_PERMISSION_ALL, KEY, &region), 0);
+    assert_int_equal(netdam_queue_create(device, NULL, &queue), 0);
+    assert_int_equal(netdam_peer_open(device, "10.5.0.2", &peer), 0);
+    bytes = netdam_region_pointer(region);
+    for (unsigned life = 0; life < 3; life++) {
+        pid_t pid = start_node();
+        unsigned writes = 0;
+
+        /* What the last one has taken with it ends with an error, once. */
+        while (writes < 50) {
+            int rc;
+
+            memset(bytes, (int)(life * 50 + writes + 1), 65536);
+            rc = netdam_write(queue, (struct netdam_remote){peer, KEY + 1, 4096}, (struct netdam_local){region, 0},
+                              65536, SOON);
+            assert_true(rc == 0 || writes == 0);
+            writes += rc == 0;
+        }
+        assert_int_equal(netdam_read(queue, (struct netdam_local){region, 65536},
+                                     (struct netdam_remote){peer, KEY + 1, 4096}, 65536, SOON),
+                         0);
+        assert_memory_equal(bytes, bytes + 65536, 65536);
+        assert_int_equal(kill(pid, life < 2 ? SIGKILL : SIGTERM), 0);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+    }
+    netdam_close(device);
+}
+
 static void impossible_wires_are_refused(void **state)
 {
     static const struct {
         const char *wire;
         int expected;
     } cases[] = {
-        {"10.5.0.1:20036,wire=", -EINVAL},          {"10.5.0.1:20036,wire=/tmp/x", -EINVAL},
-        {"10.5.0.1:20036,wire=:/tmp/x", -EINVAL},   {"10.5.0.1:20036,wire=/tmp/x:", -EINVAL},
-        {"10.5.0.1:0,wire=/tmp/x:/tmp/y", -EINVAL}, {"10.5.0.1:20036,wire=/nowhere/x:/tmp/y", -ENOENT},
+        {"10.5.0.1:20036,wire=", -EINVAL},
+        {"10.5.0.1:20036,wire=/tmp/x", -EINVAL},
+        {"10.5.0.1:20036,wire=:/tmp/x", -EINVAL},
+        {"10.5.0.1:20036,wire=/tmp/x:", -EINVAL},
+        {"10.5.0.1:0,wire=/tmp/x:/tmp/y", -EINVAL},
+        {"10.5.0.1:20036,wire=/nowhere/x:/tmp/y", -ENOENT},
+        {"10.5.0.1:20036,memif=", -EINVAL},
+        {"10.5.0.1:0,memif=/tmp/x", -EINVAL},
+        {"10.5.0.1:20036,memif=/tmp/x,memif-role=master", -EINVAL},
+        {"10.5.0.1:20036,memif=/tmp/x,memif-id=4G", -EINVAL},
+        {"10.5.0.1:20036,memif=/tmp/x,memif-secret=longer-than-24-characters", -EINVAL},
+        {"10.5.0.1:20036,memif=/tmp/x,wire=/tmp/y:/tmp/z", -EINVAL},
+        {"10.5.0.1:20036,memif=/nowhere/x,memif-role=server", -ENOENT},
     };
 
     (void)state;
@@ -95,7 +202,9 @@ static int remove_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ends_reach_one_another),
+        cmocka_unit_test(ends_of_a_wire_reach_one_another),
+        cmocka_unit_test(ends_of_a_memif_link_reach_one_another),
+        cmocka_unit_test(a_node_that_is_killed_is_followed_by_the_next),
         cmocka_unit_test(impossible_wires_are_refused),
     };
 

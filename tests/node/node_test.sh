@@ -89,6 +89,12 @@ refused 2 --forward --forward 10.1.0.0/16 --forward 10.2.0.0/16 --forward 10.3.0
 refused 2 --wire --wire /tmp/end
 refused 2 --wire --wire :/tmp/end
 refused 1 /nowhere/end --listen 10.0.0.1:20036 --wire /nowhere/end:/nowhere/other
+refused 2 --memif --memif ,role=server
+refused 2 --memif --memif /tmp/end,role=master
+refused 2 --memif --memif /tmp/end,id=4G
+refused 2 --memif --memif /tmp/end,secret=longer-than-24-characters
+refused 2 --memif --memif /tmp/end,server
+refused 1 /nowhere/end --listen 10.0.0.1:20036 --memif /nowhere/end,role=server
 refused 2 bogus --bogus
 refused 2 memory --memory
 refused 2 extra extra
@@ -212,6 +218,15 @@ kill "$left_pid"
 wait "$left_pid"
 [ ! -e "$dir/left.sock" ]
 report $? "the end of the wire is removed"
+
+# And on a memif link, of which either may be the server.
+for role in server client; do
+    other=$([ $role = server ] && echo client || echo server)
+    start memif --listen 10.9.0.1:20036 --key 1 --memif "$dir/link.sock,role=$role,id=5"
+    "$mem" fill --device "udp:10.9.0.2:20036,memif=$dir/link.sock,memif-role=$other,memif-id=5" --peer 10.9.0.1 --key 1 \
+        --value 90 --length 4096 >"$dir/wire" 2>&1 && ends TERM 0 && [ ! -e "$dir/link.sock" ]
+    report $? "a node is reached as the $role of a memif link, whose socket is removed at the end"
+done
 
 start jumbo --listen 127.0.0.1:0 --mtu 9000 --counters
 reach write --device udp:127.0.0.1:0,mtu=9000 "$dir/file" && ends TERM 0 &&

@@ -8,7 +8,7 @@ SOURCES += tests/node/rig.c $(NODE_TESTS:%=tests/node/%.c)
 
 $(O)/tests/node/%.o: tests/node/%.c
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -pthread -Ifirmware/include -Isim -Itests/node -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS_ALL) -pthread -Ifirmware/include -Isim $(PLATFORM_INCLUDES) -Itests/node -c -o $@ $<
 
 $(NODE_TEST_BINARIES): %: %.o $(O)/tests/node/rig.o $(O)/sim/libndsoft.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ -lcmocka

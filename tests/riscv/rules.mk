@@ -34,7 +34,8 @@ RISCV_PARTS_oracle := $(ORACLE_SOURCES)
 RISCV_PROGRAM_OBJECTS := $(RISCV_PROGRAMS:%=$(RISCV_DIR)/programs/%.o)
 # The same programs at home, whose hashes are compared with those from there.
 RISCV_HERE := $(PROPERTY) $(ORACLE) $(RISCV_VT_NAMES:vt_%=$(O)/tests/vt/test_%)
-RISCV_FILES := tests/golden/manifest.txt $(sort $(wildcard tests/golden/*.hex))
+RISCV_FILES := $(wildcard tests/golden/manifest.txt tests/golden/tenant/manifest.txt) \
+               $(sort $(wildcard tests/golden/*.hex tests/golden/tenant/*.hex))
 
 $(RISCV_DIR)/tools:
 	$(Q)$(RISCV_CC) --specs=picolibc.specs -E -x c /dev/null >/dev/null 2>&1 || \

@@ -15,7 +15,7 @@ $(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(O)/tests/lib/libndtest.a $(O)/firmware/l
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka -lm
 
 # Tenants need cryptography; the others do without.
-$(O)/tests/unit/test_tenant $(O)/tests/unit/test_tenant_attack $(O)/tests/unit/test_tenant_chain: $(O)/tests/unit/tenant.o $(O)/sim/ndcrypto.o
+$(filter $(O)/tests/unit/test_tenant%,$(UNIT_TESTS)): $(O)/tests/unit/tenant.o $(O)/sim/ndcrypto.o
 
 .SECONDARY: $(UNIT_TESTS:%=%.o)
 

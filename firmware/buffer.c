@@ -99,10 +99,10 @@ enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *
     return NETDAM_STATUS_OK;
 }
 
-void ndfw_spans_store(const struct ndfw_span *spans, uint32_t count, const uint8_t *from)
+void ndfw_spans_store(const struct ndfw *fw, const struct ndfw_span *spans, uint32_t count, const uint8_t *from)
 {
     for (uint32_t i = 0; i < count; i++) {
-        ndfw_store(spans[i].memory, from, spans[i].bytes);
+        ndfw_payload_store(fw, spans[i].memory, from, spans[i].bytes);
         from += spans[i].bytes;
     }
 }

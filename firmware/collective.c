@@ -310,7 +310,7 @@ static bool copy_own(struct ndfw *fw, struct ndfw_collective *c, uint64_t at, ui
         fail(fw, c, NETDAM_STATUS_FLUSHED, c->rank);
         return false;
     }
-    ndfw_store(to, from, bytes);
+    ndfw_payload_store(fw, to, from, bytes);
     fw->work_bytes += bytes;
     return true;
 }

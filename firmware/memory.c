@@ -56,89 +56,53 @@ void ndfw_element_store(uint8_t *memory, unsigned bytes, uint64_t value)
     }
 }
 
+/* What the vector functions below move at once. */
+#define LINE 64u
+
 /*
- * Many words between on-board memory, aligned to 8 on that side, and private bytes anywhere. On x86 a vector access is
- * not one access, but each aligned 8 bytes of it are.
+ * How far ahead the lines of the target are fetched. What is stored in the order of addresses would otherwise wait for
+ * each of them: hardware that looks ahead does so for loads, and stops at the end of each page.
  */
+#define AHEAD (16 * LINE)
+
+/*
+ * Whole lines between on-board memory, aligned to 8, and private bytes anywhere; returns how many bytes it has moved.
+ * On x86 a vector access is not one access, but each aligned 8 bytes of it are.
+ */
+#define COPY_LINES(name, vector_bytes, features)                                                                       \
+    typedef uint64_t name##_vector __attribute__((vector_size(vector_bytes), aligned(1), may_alias));                  \
+                                                                                                                       \
+    __attribute__((target(features))) static size_t name(uint8_t *to, const uint8_t *from, size_t bytes)               \
+    {                                                                                                                  \
+        size_t end = bytes / LINE * LINE;                                                                              \
+                                                                                                                       \
+        for (size_t at = 0; at < end && at < AHEAD; at += LINE) {                                                      \
+            __builtin_prefetch(to + at);                                                                               \
+        }                                                                                                              \
+        for (size_t at = 0; at < end; at += LINE) {                                                                    \
+            const volatile name##_vector *source = (const volatile name##_vector *)(const void *)(from + at);          \
+            volatile name##_vector *target = (volatile name##_vector *)(void *)(to + at);                              \
+            name##_vector line[LINE / vector_bytes];                                                                   \
+                                                                                                                       \
+            if (at + AHEAD < end) {                                                                                    \
+                __builtin_prefetch(to + at + AHEAD);                                                                   \
+            }                                                                                                          \
+            for (unsigned i = 0; i < LINE / vector_bytes; i++) {                                                       \
+                line[i] = source[i];                                                                                   \
+            }                                                                                                          \
+            for (unsigned i = 0; i < LINE / vector_bytes; i++) {                                                       \
+                target[i] = line[i];                                                                                   \
+            }                                                                                                          \
+        }                                                                                                              \
+        return end;                                                                                                    \
+    }
+
 #if defined(__x86_64__)
-typedef uint64_t words __attribute__((vector_size(16), aligned(8), may_alias));
-typedef uint64_t loose_words __attribute__((vector_size(16), aligned(1), may_alias));
-
-static size_t store_many(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    size_t at = 0;
-
-    for (; bytes - at >= 64; at += 64) {
-        const loose_words *source = (const loose_words *)(const void *)(from + at);
-        volatile words *target = (volatile words *)(void *)(to + at);
-        words a = source[0], b = source[1], c = source[2], d = source[3];
-
-        target[0] = a;
-        target[1] = b;
-        target[2] = c;
-        target[3] = d;
-    }
-    return at;
-}
-
-static size_t load_many(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    size_t at = 0;
-
-    for (; bytes - at >= 64; at += 64) {
-        const volatile words *source = (const volatile words *)(const void *)(from + at);
-        loose_words *target = (loose_words *)(void *)(to + at);
-        words a = source[0], b = source[1], c = source[2], d = source[3];
-
-        target[0] = a;
-        target[1] = b;
-        target[2] = c;
-        target[3] = d;
-    }
-    return at;
-}
-
-typedef uint64_t wide_words __attribute__((vector_size(32), aligned(8), may_alias));
-typedef uint64_t loose_wide_words __attribute__((vector_size(32), aligned(1), may_alias));
-
-/* The same with half as many accesses: more lines of memory are under way at once. */
-__attribute__((target("avx2"))) static size_t store_wide(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    size_t at = 0;
-
-    for (; bytes - at >= 64; at += 64) {
-        const loose_wide_words *source = (const loose_wide_words *)(const void *)(from + at);
-        volatile wide_words *target = (volatile wide_words *)(void *)(to + at);
-        wide_words a = source[0], b = source[1];
-
-        target[0] = a;
-        target[1] = b;
-    }
-    return at;
-}
-
-__attribute__((target("avx2"))) static size_t load_wide(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    size_t at = 0;
-
-    for (; bytes - at >= 64; at += 64) {
-        const volatile wide_words *source = (const volatile wide_words *)(const void *)(from + at);
-        loose_wide_words *target = (loose_wide_words *)(void *)(to + at);
-        wide_words a = source[0], b = source[1];
-
-        target[0] = a;
-        target[1] = b;
-    }
-    return at;
-}
+COPY_LINES(copy_baseline, 16, "sse2")
+COPY_LINES(copy_avx2, 32, "avx2")
+COPY_LINES(copy_avx512, 64, "avx512f")
 #else
-static size_t store_many(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    (void)to, (void)from, (void)bytes;
-    return 0;
-}
-
-static size_t load_many(uint8_t *to, const uint8_t *from, size_t bytes)
+static size_t copy_baseline(uint8_t *to, const uint8_t *from, size_t bytes)
 {
     (void)to, (void)from, (void)bytes;
     return 0;
@@ -155,7 +119,7 @@ void ndfw_store(uint8_t *to, const uint8_t *from, size_t bytes)
             size_t count = bytes / 8;
             uint64_t *words_to = (uint64_t *)(void *)to;
 
-            for (size_t i = store_many(to, from, bytes) / 8; i < count; i++) {
+            for (size_t i = copy_baseline(to, from, bytes) / 8; i < count; i++) {
                 uint64_t word;
 
                 memcpy(&word, from + i * 8, 8);
@@ -186,7 +150,7 @@ void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes)
             size_t count = bytes / 8;
             const uint64_t *words_from = (const uint64_t *)(const void *)from;
 
-            for (size_t i = load_many(to, from, bytes) / 8; i < count; i++) {
+            for (size_t i = copy_baseline(to, from, bytes) / 8; i < count; i++) {
                 uint64_t word = __atomic_load_n(&words_from[i], __ATOMIC_RELAXED);
 
                 memcpy(to + i * 8, &word, 8);
@@ -208,20 +172,36 @@ void ndfw_load(uint8_t *to, const uint8_t *from, size_t bytes)
 /* Below this, which instructions are used makes no difference. */
 #define WIDE_FROM 256u
 
-void ndfw_payload_store(const struct ndfw *fw, uint8_t *memory, const uint8_t *payload, size_t bytes)
+static size_t copy_wide(const struct ndfw *fw, uint8_t *to, const uint8_t *from, size_t bytes)
 {
-    size_t done = 0;
-
 #if defined(__x86_64__)
-    if (bytes >= WIDE_FROM && (fw->config.cpu_features & NETDAM_FW_CPU_AVX2) != 0) {
-        size_t head = (size_t)(-(uintptr_t)memory & 7);
-
-        ndfw_store(memory, payload, head);
-        done = head + store_wide(memory + head, payload + head, bytes - head);
+    if ((fw->config.cpu_features & NETDAM_FW_CPU_AVX512F) != 0) {
+        return copy_avx512(to, from, bytes);
+    }
+    if ((fw->config.cpu_features & NETDAM_FW_CPU_AVX2) != 0) {
+        return copy_avx2(to, from, bytes);
     }
 #else
     (void)fw;
 #endif
+    return copy_baseline(to, from, bytes);
+}
+
+/* Bytes until on-board memory begins a line: from there on no vector lies across two of its lines. */
+static size_t bytes_to_line(const uint8_t *memory)
+{
+    return (size_t)(-(uintptr_t)memory & (LINE - 1));
+}
+
+void ndfw_payload_store(const struct ndfw *fw, uint8_t *memory, const uint8_t *payload, size_t bytes)
+{
+    size_t done = 0;
+
+    if (bytes >= WIDE_FROM) {
+        done = bytes_to_line(memory);
+        ndfw_store(memory, payload, done);
+        done += copy_wide(fw, memory + done, payload + done, bytes - done);
+    }
     ndfw_store(memory + done, payload + done, bytes - done);
 }
 
@@ -229,16 +209,11 @@ void ndfw_payload_load(const struct ndfw *fw, uint8_t *payload, const uint8_t *m
 {
     size_t done = 0;
 
-#if defined(__x86_64__)
-    if (bytes >= WIDE_FROM && (fw->config.cpu_features & NETDAM_FW_CPU_AVX2) != 0) {
-        size_t head = (size_t)(-(uintptr_t)memory & 7);
-
-        ndfw_load(payload, memory, head);
-        done = head + load_wide(payload + head, memory + head, bytes - head);
+    if (bytes >= WIDE_FROM) {
+        done = bytes_to_line(memory);
+        ndfw_load(payload, memory, done);
+        done += copy_wide(fw, payload + done, memory + done, bytes - done);
     }
-#else
-    (void)fw;
-#endif
     ndfw_load(payload + done, memory + done, bytes - done);
 }
 

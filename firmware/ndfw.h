@@ -467,7 +467,7 @@ enum netdam_status ndfw_buffer_take(struct ndfw *fw, const struct netdam_descrip
 /* Where `bytes` of a buffer lie, from `offset` on; the regions may have gone since. At most NETDAM_LIST_MAX spans. */
 enum netdam_status ndfw_buffer_spans(struct ndfw *fw, const struct ndfw_buffer *buffer, uint64_t offset, uint64_t bytes,
                                      uint32_t permission, struct ndfw_span *spans, uint32_t *count);
-void ndfw_spans_store(const struct ndfw_span *spans, uint32_t count, const uint8_t *from);
+void ndfw_spans_store(const struct ndfw *fw, const struct ndfw_span *spans, uint32_t count, const uint8_t *from);
 /* Returns the CRC32C of what was copied if `with_crc`, else 0. */
 uint32_t ndfw_spans_load(const struct ndfw *fw, const struct ndfw_span *spans, uint32_t count, uint8_t *to,
                          bool with_crc);

@@ -316,7 +316,7 @@ static enum netdam_status store_returned(struct ndfw *fw, const struct ndfw_oper
                           flight->length, NETDAM_PERMISSION_LOCAL_WRITE, spans, &count);
 
     if (status == NETDAM_STATUS_OK) {
-        ndfw_spans_store(spans, count, packet->payload);
+        ndfw_spans_store(fw, spans, count, packet->payload);
     }
     return status;
 }

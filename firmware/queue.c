@@ -632,12 +632,12 @@ enum netdam_status ndfw_queue_receive(struct ndfw *fw, uint32_t index, const str
         return status;
     }
     if (memory != NULL) {
-        ndfw_store(memory, packet->payload, packet->length);
+        ndfw_payload_store(fw, memory, packet->payload, packet->length);
     } else if (packet->length > descriptor.length) {
         return NETDAM_STATUS_BAD_LENGTH;
     } else if (ndfw_buffer_spans(fw, &buffer, 0, packet->length, NETDAM_PERMISSION_LOCAL_WRITE, spans, &count) ==
                NETDAM_STATUS_OK) {
-        ndfw_spans_store(spans, count, packet->payload);
+        ndfw_spans_store(fw, spans, count, packet->payload);
     }
     complete_receive(fw, index, &descriptor, NETDAM_STATUS_OK, packet);
     return NETDAM_STATUS_OK;

@@ -178,7 +178,7 @@ static void run_effect(void *opaque, unsigned times)
         if (packet->opcode == NETDAM_OP_REDUCE) {
             ndfw_alu_reduce(anatomy->fw, memory, packet->payload, packet->length, packet->operation, packet->type);
         } else {
-            ndfw_store(memory, packet->payload, packet->length);
+            ndfw_payload_store(anatomy->fw, memory, packet->payload, packet->length);
         }
     }
 }

@@ -367,7 +367,7 @@ MUTATIONS = [
     ("queue.c", "descriptor->remote_address > UINT64_MAX - descriptor->length", "false", "remote addresses that wrap"),
     ("queue.c", "taken < count && taken < most &&", "taken < count &&", "a busy ring that holds up the others"),
     ("queue.c", "packet->length > descriptor.length", "packet->length >= descriptor.length", "a message that just fits is refused"),
-    ("queue.c", "ndfw_store(memory, packet->payload, packet->length);", ";", "a WRITE with immediate writes nothing"),
+    ("queue.c", "ndfw_payload_store(fw, memory, packet->payload, packet->length);", ";", "a WRITE with immediate writes nothing"),
     ("queue.c", " && fw->queues[i].receive_key == key && key != 0", " && fw->queues[i].receive_key == key",
      "messages to a pair without receive ring"),
     ("queue.c", "return may_start(fw, queue, &descriptor);", "return true;",

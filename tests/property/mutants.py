@@ -85,7 +85,7 @@ MUTANTS = [
      "        release_receive_descriptor(fw, &fw->queues[index]);\n        status"),
     ("a WRITE applied though its immediate finds no buffer", "queue.c",
      "    if (status != NETDAM_STATUS_OK) {\n        return status;\n    }\n    if (memory != NULL) {\n",
-     "    if (memory != NULL) {\n        ndfw_store(memory, packet->payload, packet->length);\n    }\n"
+     "    if (memory != NULL) {\n        ndfw_payload_store(fw, memory, packet->payload, packet->length);\n    }\n"
      "    if (status != NETDAM_STATUS_OK) {\n        return status;\n    }\n    if (memory != NULL) {\n"),
     ("a receive completion without room", "queue.c", "n > 0 && completion_room(fw, index) != 0; n--) {", "n > 0; n--) {"),
     ("immediates for a queue pair that came back", "admin.c", "if (fw->regions[i].queue == index + 1) {", "if (false) {"),

@@ -4,7 +4,7 @@
 
 #include "platform_cpu.h"
 
-#define ROOM   1024
+#define ROOM   4096
 #define CANARY 0xc9
 
 static struct ndfw copier;
@@ -36,23 +36,38 @@ static void copies_move_exactly_the_bytes_at_every_alignment_and_length(void **s
     struct ndtest_random random = {1};
     static uint64_t memory_words[ROOM / 8], other_words[ROOM / 8];
     uint8_t *memory = (uint8_t *)memory_words, *other = (uint8_t *)other_words;
-    void (*const copies[])(uint8_t *, const uint8_t *, size_t) = {ndfw_store, ndfw_load, payload_store, payload_load};
+    static const struct {
+        void (*copy)(uint8_t *, const uint8_t *, size_t);
+        bool into_memory;
+        uint64_t features;
+    } rows[] = {
+        {ndfw_store, true, 0},
+        {ndfw_load, false, 0},
+        {payload_store, true, 0},
+        {payload_load, false, 0},
+        {payload_store, true, NETDAM_FW_CPU_AVX2},
+        {payload_load, false, NETDAM_FW_CPU_AVX2},
+        {payload_store, true, UINT64_MAX},
+        {payload_load, false, UINT64_MAX},
+    };
 
     (void)state;
-    for (unsigned c = 0; c < 6; c++) {
-        uint8_t *to = c % 2 == 0 ? memory : other;
-        uint8_t *from = c % 2 == 0 ? other : memory;
+    for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
+        uint8_t *to = rows[r].into_memory ? memory : other;
+        uint8_t *from = rows[r].into_memory ? other : memory;
 
-        /* The last two without any instructions beyond the usual. */
-        copier.config.cpu_features = c < 4 ? ndfw_platform_cpu_features() : 0;
+        copier.config.cpu_features = ndfw_platform_cpu_features() & rows[r].features;
         ndtest_random_fill(&random, from, ROOM);
         for (unsigned to_at = 0; to_at < 8; to_at++) {
             for (unsigned from_at = 0; from_at < 8; from_at++) {
                 for (unsigned bytes = 0; bytes <= 140; bytes++) {
-                    copies_exactly(copies[c < 4 ? c : c - 2], to, from + from_at, 16 + to_at, bytes);
+                    copies_exactly(rows[r].copy, to, from + from_at, 16 + to_at, bytes);
                 }
                 for (unsigned bytes = 250 + to_at; bytes <= 700; bytes += 9) {
-                    copies_exactly(copies[c < 4 ? c : c - 2], to, from + from_at, 16 + to_at, bytes);
+                    copies_exactly(rows[r].copy, to, from + from_at, 16 + to_at, bytes);
+                }
+                for (unsigned bytes = 1000 + from_at; bytes <= 4000; bytes += 487) {
+                    copies_exactly(rows[r].copy, to, from + from_at, 16 + to_at, bytes);
                 }
             }
         }

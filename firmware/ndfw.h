@@ -335,7 +335,8 @@ struct ndfw {
     uint64_t refusal_due_ns; /* when the refusals sent so far are paid for */
     uint64_t work_bytes;
     bool port_full;
-    bool signal_due; /* a queue pair has completions of which the interrupt has not been considered */
+    uint32_t signal_first; /* queue pairs with completions of which the interrupt has not been considered */
+    uint32_t signal_end;
 
     uint64_t admin_args[NETDAM_ADMIN_ARGS];
     uint64_t admin_results[NETDAM_ADMIN_RESULTS];

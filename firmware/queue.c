@@ -36,7 +36,9 @@ static void complete(struct ndfw *fw, uint32_t index, const struct netdam_descri
     ndfw_store(entry, (const uint8_t *)&completion, sizeof(completion));
     queue->cq_producer++;
     queue->outstanding--;
-    queue->completed = fw->signal_due = true;
+    queue->completed = true;
+    fw->signal_first = index < fw->signal_first ? index : fw->signal_first;
+    fw->signal_end = index >= fw->signal_end ? index + 1 : fw->signal_end;
     /* Release: software that sees the index sees the entry, and the payload that was stored before it. */
     __atomic_store_n(&ring_at(fw, queue->cq)->producer, queue->cq_producer, __ATOMIC_RELEASE);
     ndfw_count(fw, NETDAM_COUNTER_COMPLETIONS, 1);
@@ -46,11 +48,11 @@ static void complete(struct ndfw *fw, uint32_t index, const struct netdam_descri
 
 void ndfw_queue_signal(struct ndfw *fw)
 {
-    if (!fw->signal_due) {
-        return;
-    }
-    fw->signal_due = false;
-    for (uint32_t i = 0; i < fw->config.queue_pairs; i++) {
+    uint32_t first = fw->signal_first, end = fw->signal_end;
+
+    fw->signal_first = NDFW_NONE;
+    fw->signal_end = 0;
+    for (uint32_t i = first; i < end; i++) {
         struct ndfw_queue *queue = &fw->queues[i];
         uint32_t arm;
 

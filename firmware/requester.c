@@ -11,35 +11,37 @@ static bool needs_generation(unsigned opcode)
 /* Packets of one operation before the next operation towards the same peer has its turn. */
 #define TURN_PACKETS 16u
 
-static uint8_t *put_request(struct ndfw *fw, const struct ndfw_peer *context, uint32_t tenant, uint8_t *datagram,
-                            const struct netdam_wire_segment *segment, uint64_t number, uint64_t distance,
-                            unsigned flags, uint64_t immediate, uint32_t payload_length)
+/*
+ * Header and extensions; the segment is returned with nothing in it yet. In place: to copy what has just been stored
+ * field by field would have to wait for it.
+ */
+static struct netdam_wire_segment *put_request(struct ndfw *fw, const struct ndfw_peer *context, uint32_t tenant,
+                                               uint8_t *datagram, uint64_t number, uint64_t distance, unsigned flags,
+                                               uint64_t immediate, uint32_t payload_length)
 {
-    struct netdam_wire_header header;
+    struct netdam_wire_header *header = (struct netdam_wire_header *)(void *)datagram;
     struct netdam_wire_immediate extension = {netdam_be64_make(immediate)};
     size_t extension_bytes = (flags & NETDAM_FLAG_IMMEDIATE) != 0 ? sizeof(extension) : 0;
     bool has_crc = ndfw_has_crc(fw, payload_length, tenant);
-    uint8_t *at = datagram + sizeof(header);
+    uint8_t *at = datagram + sizeof(*header);
 
-    memset(&header, 0, sizeof(header));
-    header.version = NETDAM_WIRE_VERSION;
-    header.kind = NETDAM_KIND_REQUEST;
-    header.flags = netdam_be16_make(
-        (uint16_t)(flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u) | (tenant != 0 ? NETDAM_FLAG_TENANT : 0u)));
-    header.segment_count = 1;
-    header.node_form = NETDAM_NODE_FORM_IMPLICIT;
-    header.context = netdam_be64_make(context->context);
-    header.number = netdam_be48_make(number);
-    header.distance = netdam_be16_make((uint16_t)distance);
-    header.payload_length = netdam_be16_make((uint16_t)payload_length);
     memcpy(at, &extension, extension_bytes);
     at += extension_bytes;
     at += ndfw_tenant_extension(at, tenant);
-    memcpy(at, segment, sizeof(*segment));
-    at += sizeof(*segment);
-    header.header_length = netdam_be16_make((uint16_t)(at - datagram));
-    memcpy(datagram, &header, sizeof(header));
-    return at;
+    memset(header, 0, sizeof(*header));
+    header->version = NETDAM_WIRE_VERSION;
+    header->kind = NETDAM_KIND_REQUEST;
+    header->flags = netdam_be16_make(
+        (uint16_t)(flags | (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u) | (tenant != 0 ? NETDAM_FLAG_TENANT : 0u)));
+    header->segment_count = 1;
+    header->node_form = NETDAM_NODE_FORM_IMPLICIT;
+    header->context = netdam_be64_make(context->context);
+    header->number = netdam_be48_make(number);
+    header->distance = netdam_be16_make((uint16_t)distance);
+    header->payload_length = netdam_be16_make((uint16_t)payload_length);
+    header->header_length = netdam_be16_make((uint16_t)(at + sizeof(struct netdam_wire_segment) - datagram));
+    memset(at, 0, sizeof(struct netdam_wire_segment));
+    return (struct netdam_wire_segment *)(void *)at;
 }
 
 uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netdam_descriptor *descriptor)
@@ -56,15 +58,14 @@ bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const s
     uint64_t distance = context == peer ? 0 : (uint64_t)(peer - fw->peers);
     uint32_t bytes = ndfw_datagram_bytes(fw, 0, false, peer->tenant);
     uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
-    struct netdam_wire_segment segment;
+    struct netdam_wire_segment *segment;
 
     if (datagram == NULL) {
         return false;
     }
-    memset(&segment, 0, sizeof(segment));
-    segment.opcode = NETDAM_OP_CONFIRM;
-    segment.generation = netdam_be64_make(generation);
-    put_request(fw, context, peer->tenant, datagram, &segment, context->lane.floor, distance, 0, 0, 0);
+    segment = put_request(fw, context, peer->tenant, datagram, context->lane.floor, distance, 0, 0, 0);
+    segment->opcode = NETDAM_OP_CONFIRM;
+    segment->generation = netdam_be64_make(generation);
     ndfw_seal(fw, &peer->endpoint, datagram, bytes);
     ndfw_trace(fw, NETDAM_FW_TRACE_TX_REQUEST, NETDAM_OP_CONFIRM, context->context, context->lane.floor);
     ndfw_frame_end(fw, &peer->endpoint, bytes);
@@ -113,7 +114,7 @@ static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const
     bool has_crc = ndfw_has_crc(fw, payload_length, peer->tenant);
     struct ndfw_span spans[NDFW_SPANS_MAX];
     uint32_t span_count = 0;
-    struct netdam_wire_segment segment;
+    struct netdam_wire_segment *segment;
     uint8_t *datagram, *payload;
     uint32_t crc = 0;
 
@@ -130,19 +131,19 @@ static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const
     if (datagram == NULL) {
         return NDFW_SENT_PORT_FULL;
     }
-    memset(&segment, 0, sizeof(segment));
-    segment.opcode = descriptor->opcode;
-    segment.operation = descriptor->operation;
-    segment.type = descriptor->type;
-    segment.length = netdam_be32_make(flight->length);
+    segment =
+        put_request(fw, peer, peer->tenant, datagram, number, sequence == &peer->lane ? number - sequence->floor : 0,
+                    flags, descriptor->immediate, payload_length);
+    segment->opcode = descriptor->opcode;
+    segment->operation = descriptor->operation;
+    segment->type = descriptor->type;
+    segment->length = netdam_be32_make(flight->length);
     if (needs_generation(descriptor->opcode)) {
-        segment.key = netdam_be64_make(descriptor->remote_key);
-        segment.address = netdam_be64_make(descriptor->remote_address + flight->offset);
-        segment.generation = netdam_be64_make(peer->generation);
+        segment->key = netdam_be64_make(descriptor->remote_key);
+        segment->address = netdam_be64_make(descriptor->remote_address + flight->offset);
+        segment->generation = netdam_be64_make(peer->generation);
     }
-    payload = put_request(fw, peer, peer->tenant, datagram, &segment, number,
-                          sequence == &peer->lane ? number - sequence->floor : 0, flags, descriptor->immediate,
-                          payload_length);
+    payload = (uint8_t *)(segment + 1);
     if (from_memory) {
         crc = ndfw_merge_load(fw, operation, spans, span_count, payload, has_crc);
     } else if (payload_length != 0) {

@@ -48,8 +48,8 @@ void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct
 {
     uint32_t bytes = ndfw_datagram_bytes(fw, answer->payload_length, false, packet->tenant);
     bool has_crc = ndfw_has_crc(fw, answer->payload_length, packet->tenant);
-    struct netdam_wire_header header;
-    struct netdam_wire_answer body;
+    struct netdam_wire_header *header;
+    struct netdam_wire_answer *body;
     uint8_t *datagram, *at;
 
     if ((packet->flags & NETDAM_FLAG_UNRELIABLE) != 0 ||
@@ -61,36 +61,37 @@ void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct
         ndfw_count(fw, NETDAM_COUNTER_ANSWERS_DROPPED, 1);
         return;
     }
-    memset(&header, 0, sizeof(header));
-    header.version = NETDAM_WIRE_VERSION;
-    header.kind = NETDAM_KIND_RESPONSE;
-    header.flags = netdam_be16_make((uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) |
-                                               (packet->tenant != 0 ? NETDAM_FLAG_TENANT : 0u) |
-                                               (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
-    header.segment_count = packet->segment_count;
-    header.segment_index = packet->hop;
-    header.status = (uint8_t)answer->status;
-    header.context = netdam_be64_make(packet->context);
-    header.number = netdam_be48_make(packet->number);
-    header.distance = netdam_be16_make(packet->distance);
-    header.payload_length = netdam_be16_make((uint16_t)answer->payload_length);
-    at = datagram + sizeof(header);
+    /* In place: to copy what has just been stored byte by byte would have to wait for it. */
+    header = (struct netdam_wire_header *)(void *)datagram;
+    memset(header, 0, sizeof(*header));
+    header->version = NETDAM_WIRE_VERSION;
+    header->kind = NETDAM_KIND_RESPONSE;
+    header->flags = netdam_be16_make((uint16_t)(answer->flags | (packet->flags & NETDAM_FLAG_RELAXED) |
+                                                (packet->tenant != 0 ? NETDAM_FLAG_TENANT : 0u) |
+                                                (has_crc ? NETDAM_FLAG_PAYLOAD_CRC : 0u)));
+    header->segment_count = packet->segment_count;
+    header->segment_index = packet->hop;
+    header->status = (uint8_t)answer->status;
+    header->context = netdam_be64_make(packet->context);
+    header->number = netdam_be48_make(packet->number);
+    header->distance = netdam_be16_make(packet->distance);
+    header->payload_length = netdam_be16_make((uint16_t)answer->payload_length);
+    at = datagram + sizeof(*header);
     at += ndfw_tenant_extension(at, packet->tenant);
-    header.header_length = netdam_be16_make((uint16_t)(at + sizeof(body) - datagram));
-    memcpy(datagram, &header, sizeof(header));
+    header->header_length = netdam_be16_make((uint16_t)(at + sizeof(*body) - datagram));
 
-    memset(&body, 0, sizeof(body));
-    body.opcode = packet->opcode;
-    body.operation = packet->operation;
-    body.type = packet->type;
-    body.hop = packet->hop;
-    body.length = netdam_be32_make(answer->length);
-    body.generation = netdam_be64_make(answer->generation);
-    body.echo = netdam_be64_make(packet->generation);
-    body.floor = netdam_be48_make(answer->floor);
-    memcpy(at, &body, sizeof(body));
+    body = (struct netdam_wire_answer *)(void *)at;
+    memset(body, 0, sizeof(*body));
+    body->opcode = packet->opcode;
+    body->operation = packet->operation;
+    body->type = packet->type;
+    body->hop = packet->hop;
+    body->length = netdam_be32_make(answer->length);
+    body->generation = netdam_be64_make(answer->generation);
+    body->echo = netdam_be64_make(packet->generation);
+    body->floor = netdam_be48_make(answer->floor);
 
-    ndfw_put_payload(fw, packet, at + sizeof(body), answer->payload, answer->memory, answer->payload_length, has_crc);
+    ndfw_put_payload(fw, packet, at + sizeof(*body), answer->payload, answer->memory, answer->payload_length, has_crc);
     ndfw_seal(fw, &packet->from, datagram, bytes);
     ndfw_trace(fw, NETDAM_FW_TRACE_TX_RESPONSE, answer->status, packet->context, packet->number);
     ndfw_frame_end(fw, &packet->from, bytes);

@@ -250,7 +250,7 @@ MUTATIONS = [
      "READ without proof of address"),
     ("responder.c", "ndfw_queue_receive(fw, queue - 1, packet, memory)", "ndfw_queue_receive(fw, queue, packet, memory)",
      "immediates to the neighbouring queue pair"),
-    ("responder.c", "body.echo = netdam_be64_make(packet->generation);", "body.echo = body.generation;",
+    ("responder.c", "body->echo = netdam_be64_make(packet->generation);", "body->echo = body->generation;",
      "answers that echo their own generation"),
     # lane.c
     ("lane.c", "packet->distance >= NETDAM_WINDOW_MAX", "packet->distance > NETDAM_WINDOW_MAX", "one number beyond the window"),

@@ -220,7 +220,7 @@ static inline bool netdam_is_whole(uint64_t bytes, unsigned type)
 {
     unsigned element = netdam_type_bytes(type);
 
-    return element != 0 && bytes % element == 0;
+    return element != 0 && (bytes & (element - 1)) == 0; /* sizes are powers of two */
 }
 
 /* enum netdam_type_class of a type, or 0 if the type is not defined. */

@@ -41,49 +41,73 @@ typedef struct {
 
 static inline uint16_t netdam_be16_get(netdam_be16 v)
 {
-    return (uint16_t)((unsigned)v.b[0] << 8 | v.b[1]);
+    uint16_t r;
+
+    __builtin_memcpy(&r, v.b, sizeof(v));
+    return __builtin_bswap16(r);
 }
 
 static inline uint32_t netdam_be32_get(netdam_be32 v)
 {
-    return (uint32_t)v.b[0] << 24 | (uint32_t)v.b[1] << 16 | (uint32_t)v.b[2] << 8 | v.b[3];
+    uint32_t r;
+
+    __builtin_memcpy(&r, v.b, sizeof(v));
+    return __builtin_bswap32(r);
 }
 
 static inline uint64_t netdam_be48_get(netdam_be48 v)
 {
-    return (uint64_t)v.b[0] << 40 | (uint64_t)v.b[1] << 32 | (uint64_t)v.b[2] << 24 | (uint64_t)v.b[3] << 16 |
-           (uint64_t)v.b[4] << 8 | v.b[5];
+    uint16_t high;
+    uint32_t low;
+
+    __builtin_memcpy(&high, v.b, sizeof(high));
+    __builtin_memcpy(&low, v.b + sizeof(high), sizeof(low));
+    return (uint64_t)__builtin_bswap16(high) << 32 | __builtin_bswap32(low);
 }
 
 static inline uint64_t netdam_be64_get(netdam_be64 v)
 {
-    return (uint64_t)v.b[0] << 56 | (uint64_t)v.b[1] << 48 | (uint64_t)v.b[2] << 40 | (uint64_t)v.b[3] << 32 |
-           (uint64_t)v.b[4] << 24 | (uint64_t)v.b[5] << 16 | (uint64_t)v.b[6] << 8 | v.b[7];
+    uint64_t r;
+
+    __builtin_memcpy(&r, v.b, sizeof(v));
+    return __builtin_bswap64(r);
 }
 
 static inline netdam_be16 netdam_be16_make(uint16_t v)
 {
-    netdam_be16 r = {{(uint8_t)(v >> 8), (uint8_t)v}};
+    uint16_t swapped = __builtin_bswap16(v);
+    netdam_be16 r;
+
+    __builtin_memcpy(r.b, &swapped, sizeof(r));
     return r;
 }
 
 static inline netdam_be32 netdam_be32_make(uint32_t v)
 {
-    netdam_be32 r = {{(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v}};
+    uint32_t swapped = __builtin_bswap32(v);
+    netdam_be32 r;
+
+    __builtin_memcpy(r.b, &swapped, sizeof(r));
     return r;
 }
 
 static inline netdam_be48 netdam_be48_make(uint64_t v)
 {
-    netdam_be48 r = {{(uint8_t)(v >> 40), (uint8_t)(v >> 32), (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8),
-                      (uint8_t)v}};
+    uint16_t high = __builtin_bswap16((uint16_t)(v >> 32));
+    uint32_t low = __builtin_bswap32((uint32_t)v);
+    netdam_be48 r;
+
+    __builtin_memcpy(r.b, &high, sizeof(high));
+    __builtin_memcpy(r.b + sizeof(high), &low, sizeof(low));
     return r;
 }
 
 static inline netdam_be64 netdam_be64_make(uint64_t v)
 {
-    netdam_be64 r = {{(uint8_t)(v >> 56), (uint8_t)(v >> 48), (uint8_t)(v >> 40), (uint8_t)(v >> 32),
-                      (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v}};
+    uint64_t swapped = __builtin_bswap64(v);
+    netdam_be64 r;
+
+    __builtin_memcpy(r.b, &swapped, sizeof(r));
     return r;
 }
 

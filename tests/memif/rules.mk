@@ -29,3 +29,14 @@ $(O)/tests/memif/test_dpdk: | $(O)/tests/memif/dpdk_peer
 
 CHECKS += $(MEMIF_TEST_BINARIES)
 SLOW_TESTS += $(MEMIF_SLOW_BINARIES)
+
+# The sources that see what a peer says guide the fuzzers.
+MEMIF_FUZZ_TARGETS := fuzz_memif_control fuzz_memif_rings
+MEMIF_FUZZ_SOURCES := $(filter-out sim/platform/memif.c sim/platform/memif_kick.c,$(PLATFORM_SOURCES))
+
+$(MEMIF_FUZZ_TARGETS:%=$(FUZZ_DIR)/%): $(FUZZ_DIR)/%: tests/fuzz/%.c $(MEMIF_FUZZ_SOURCES) $(wildcard sim/platform/*.h)
+	$(Q)command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) is missing: apt-get install clang libclang-rt-dev"; exit 1; }
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) $(PLATFORM_INCLUDES) -fsanitize=fuzzer $(filter %.c,$^) -o $@
+
+fuzz: $(MEMIF_FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t)
+SLOW_TESTS += $(MEMIF_FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t)

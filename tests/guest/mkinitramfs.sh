@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Packs an initramfs for a test guest: busybox, PID 1, kernel modules with what they depend on, and files of ours.
-#   mkinitramfs.sh [-m MODULE[,MODULE...]]... OUT FILE[:GUESTPATH]...
-# A FILE goes to /bin/NAME unless GUESTPATH is given. Modules are loaded by PID 1 in the order given.
+#   mkinitramfs.sh [-m MODULE[,MODULE...]]... [-p PROGRAM]... OUT FILE[:GUESTPATH]...
+# A FILE goes to /bin/NAME unless GUESTPATH is given. Modules are loaded by PID 1 in the order given. A PROGRAM is one that
+# is installed on this machine; it goes to /bin with the libraries that it needs.
 # Needs build/guest/init, and build/guest/modules (kernel.sh) when modules are asked for.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
@@ -15,14 +16,16 @@ fail() {
 }
 
 modules=()
-while getopts m: option; do
+programs=()
+while getopts m:p: option; do
     case $option in
     m) IFS=, read -ra names <<<"$OPTARG" && modules+=("${names[@]}") ;;
-    *) fail "usage: mkinitramfs.sh [-m MODULES] OUT FILE[:GUESTPATH]..." ;;
+    p) programs+=("$OPTARG") ;;
+    *) fail "usage: mkinitramfs.sh [-m MODULES] [-p PROGRAM]... OUT FILE[:GUESTPATH]..." ;;
     esac
 done
 shift $((OPTIND - 1))
-[ $# -ge 1 ] || fail "usage: mkinitramfs.sh [-m MODULES] OUT FILE[:GUESTPATH]..."
+[ $# -ge 1 ] || fail "usage: mkinitramfs.sh [-m MODULES] [-p PROGRAM]... OUT FILE[:GUESTPATH]..."
 out=$1
 shift
 [ -x /bin/busybox ] || fail "no /bin/busybox: install busybox-static"
@@ -56,6 +59,17 @@ for file in "$@"; do
     # Replacing a link to busybox must not write through it.
     rm -f "$stage$path"
     cp -p "$file" "$stage$path"
+done
+
+for program in "${programs[@]}"; do
+    file=$(command -v "$program") || fail "no program $program: .ci/packages says where it comes from"
+    rm -f "$stage/bin/$program"
+    cp -pL "$file" "$stage/bin/$program"
+    # Each library where the program looks for it; the dynamic linker has no arrow.
+    while read -r library; do
+        mkdir -p "$stage$(dirname "$library")"
+        cp -pL "$library" "$stage$library"
+    done < <(ldd "$file" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }')
 done
 
 if [ ${#modules[@]} -gt 0 ]; then

@@ -2,6 +2,7 @@
 /* A soft device in this process, on an ordinary UDP socket: same registers, rings and memory as the card. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 struct udp {
     struct netdam_soft *soft;
     struct netdam_open_config config;
+    atomic_bool opened;
+    char refusal[128]; /* why it cannot be opened, in the soft device's words */
 };
 
 static uint64_t udp_register_read(void *opaque, uint32_t offset, unsigned bytes)
@@ -72,6 +75,10 @@ static void soft_log(void *opaque, int level, const char *line)
 
     if (level == 0) {
         severity = NETDAM_LOG_ERROR;
+        if (!atomic_load(&udp->opened)) {
+            snprintf(udp->refusal, sizeof(udp->refusal), "%s", line);
+            return;
+        }
     } else if (level == 1) {
         severity = NETDAM_LOG_WARNING;
     }
@@ -83,6 +90,19 @@ static void soft_tap(void *opaque, bool outgoing, const uint8_t *datagram, size_
     struct udp *udp = opaque;
 
     udp->config.tap(udp->config.opaque, outgoing, datagram, bytes);
+}
+
+/* How much the firmware keeps: the names are those of the limits. */
+static bool set_limit(struct netdam_soft_limits *limits, const char *name, uint64_t number)
+{
+#define LIMIT(field, text)                                                                                             \
+    if (strcmp(name, #field) == 0) {                                                                                   \
+        limits->field = (uint32_t)number;                                                                              \
+        return true;                                                                                                   \
+    }
+    NETDAM_SOFT_LIMIT_LIST(LIMIT)
+#undef LIMIT
+    return false;
 }
 
 /* One "name=value" of the device string. */
@@ -152,7 +172,7 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
         soft->mtu = (uint32_t)number;
     } else if (strcmp(option, "queue-pairs") == 0) {
         soft->queue_pairs = (uint32_t)number;
-    } else {
+    } else if (!set_limit(&soft->limits, option, number)) {
         ndlib_log(log, NETDAM_LOG_ERROR, "udp: unknown option \"%s\"", option);
         return -EINVAL;
     }
@@ -202,9 +222,11 @@ int ndlib_udp_open(const char *arguments, const struct netdam_open_config *confi
     soft.tap = config->tap ? soft_tap : NULL;
     rc = netdam_soft_open(&soft, &udp->soft);
     if (rc != 0) {
-        ndlib_log(log, NETDAM_LOG_ERROR, "udp:%s: %s", arguments, strerror(-rc));
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp:%s: %s", arguments,
+                  udp->refusal[0] != '\0' ? udp->refusal : strerror(-rc));
         goto out;
     }
+    atomic_store(&udp->opened, true);
     *backend = (struct ndlib_backend){
         .ops = &udp_ops,
         .opaque = udp,

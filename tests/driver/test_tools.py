@@ -216,6 +216,15 @@ def test_other_packet_sizes(_node):
         node.stop()
 
 
+def test_limits_of_a_soft_device(_node):
+    out, _ = run(INFO, "-d", "udp:127.0.0.1:0,regions=8,lanes=64", "--json")
+    expect(json.loads(out)["regions"] == 8, out)
+    for device, part in (("udp:127.0.0.1:0,lanes=100000000", "lanes"), ("udp:127.0.0.1:0,lane=1", "lane"),
+                         ("udp:127.0.0.1:0,lanes=0", "lanes=0")):
+        _, stderr = run(INFO, "-d", device, code=1)
+        expect(part in stderr and stderr.count("\n") == 1, stderr)
+
+
 def test_info(_node):
     text, _ = run(INFO, "-d", "udp:127.0.0.1:0,memory=8M", "-c")
     for part in b"specification      1.0", b"8388608 bytes", b"127.0.0.1", b"tx_frames: ":

@@ -54,7 +54,7 @@ test-all: test-programs
 LINTABLE = $(filter %.c,$(SOURCES))
 lint: ## clang-tidy and cppcheck over everything but the QEMU device
 	$(Q)printf '%s\n' $(LINTABLE) | xargs -P $$(nproc) -n 4 sh -c 'status=0; for file; do \
-	  clang-tidy --quiet "$$file" -- -std=c11 -D_GNU_SOURCE -Wno-macro-redefined $(INCLUDES_ALL) 2>/dev/null || status=1; done; exit $$status' lint
+	  clang-tidy --quiet "$$file" -- -std=gnu11 -D_GNU_SOURCE -Wno-macro-redefined $(INCLUDES_ALL) $(LINT_INCLUDES) 2>/dev/null || status=1; done; exit $$status' lint
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
 	  --suppress=missingIncludeSystem $(INCLUDES_ALL) $(LINTABLE)
 

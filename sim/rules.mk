@@ -64,3 +64,29 @@ ALL += $(O)/sim/libndsoft.a $(O)/sim/libndvt.a $(O)/sim/netdam-node
 .PHONY: demo
 demo: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem ## two nodes on loopback: a file, two vectors, packets by name; no root, no QEMU
 	$(Q)O='$(O)' sh sim/demo.sh
+
+# The fabric: the only part that needs DPDK, so nothing but `make fabric` and its tests asks for it.
+FABRIC_SOURCES := $(wildcard sim/fabric/*.c)
+FABRIC := $(O)/sim/netdam-fabric
+# DPDK's headers keep neither to our warnings nor to C11.
+DPDK_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libdpdk))
+DPDK_LIBS := -lrte_ethdev -lrte_hash -lrte_mbuf -lrte_mempool -lrte_eal -lrte_kvargs
+
+SOURCES += $(FABRIC_SOURCES)
+LINT_INCLUDES = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libdpdk))
+
+.PHONY: fabric fabric-needs
+fabric: $(FABRIC) ## netdam-fabric, the network between guests and nodes in real time; needs DPDK
+
+fabric-needs:
+	$(Q)for need in libdpdk:libdpdk-dev jansson:libjansson-dev libconfig:libconfig-dev; do \
+	  pkg-config --exists $${need%:*} || { echo "fabric: $${need%:*} is missing: apt-get install $${need#*:}"; exit 1; }; done
+
+$(O)/sim/fabric/%.o: sim/fabric/%.c | fabric-needs
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -pthread $(SIM_INCLUDES) $(DPDK_CFLAGS) -c -o $@ $<
+
+$(FABRIC): $(FABRIC_SOURCES:%.c=$(O)/%.o) $(O)/sim/libndtopology.a $(O)/sim/libndsoft.a $(O)/sim/libndvt.a $(O)/firmware/libndfw.a
+	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ $(DPDK_LIBS) -ljansson -lconfig
+
+-include $(FABRIC_SOURCES:%.c=$(O)/%.d)

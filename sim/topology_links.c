@@ -73,7 +73,7 @@ bool ndsim_switch_take(struct ndsim_reader *reader, const config_setting_t *grou
     static const struct ndsim_key keys[] = {{"name", ndsim_take_name, 0}};
     const char *name = NULL;
     struct ndsim_keys extra = NDSIM_KEYS(keys, &name);
-    struct ndsim_topology_switch sw;
+    struct ndsim_topology_switch sw = {0};
 
     if (!ndsim_switch_read(reader, group, &extra, 1, &sw)) {
         return false;
@@ -90,15 +90,19 @@ static bool read_back(struct ndsim_reader *reader, const config_setting_t *group
     return ndsim_reader_group(reader, group, tables, 1) && ndsim_way_check(reader, group, way);
 }
 
+struct cable_keys {
+    const char *capture;
+    const config_setting_t *back;
+};
+
 bool ndsim_cable_read(struct ndsim_reader *reader, const config_setting_t *group, const struct ndsim_keys *extra,
                       size_t extra_count, struct ndsim_cable *cable)
 {
-    struct {
-        const char *capture;
-        const config_setting_t *back;
-    } own = {0};
-    const struct ndsim_key keys[] = {{"capture", ndsim_take_path, 0},
-                                     {"back", ndsim_take_group, (size_t)((char *)&own.back - (char *)&own)}};
+    static const struct ndsim_key keys[] = {
+        {"capture", ndsim_take_path, offsetof(struct cable_keys, capture)},
+        {"back", ndsim_take_group, offsetof(struct cable_keys, back)},
+    };
+    struct cable_keys own = {0};
     struct ndsim_keys tables[3] = {ndsim_way_keys(&cable->ways[0]), NDSIM_KEYS(keys, &own)};
 
     ndsim_way_defaults(&cable->ways[0]);

@@ -136,6 +136,13 @@ static bool add_port(struct ndsim_reader *reader, const config_setting_t *settin
                                       "port %s has path %s and id %u, or the path in another role, already",
                                       other->name, other->path, other->id);
         }
+        if (other->type == NDSIM_PORT_MEMIF && strcmp(other->path, port->path) == 0 &&
+            port->role == NDSIM_MEMIF_SERVER && !(port->dpdk && other->dpdk)) {
+            return ndsim_reader_wrong(reader, setting,
+                                      "port %s: to share the socket %s with port %s takes driver = "
+                                      "\"dpdk\" for both",
+                                      port->name, port->path, other->name);
+        }
     }
     topology->ports = ndsim_grown(topology->ports, topology->port_count, sizeof(*topology->ports));
     topology->ports[topology->port_count++] = *port;

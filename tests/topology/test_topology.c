@@ -188,7 +188,8 @@ static void nodes_of_the_kernel_network_get_the_next_port(void **state)
 static void several_interfaces_share_a_socket_by_id(void **state)
 {
     (void)state;
-    read_text("ports = ( { name = \"p\"; count = 2; path = \"one.sock\"; id = 4; } ); links = ( { from = \"p0\"; to = "
+    read_text("ports = ( { name = \"p\"; count = 2; path = \"one.sock\"; id = 4; driver = \"dpdk\"; } ); links = ( { "
+              "from = \"p0\"; to = "
               "\"p1\"; } );");
     assert_string_equal(topology.ports[1].path, "one.sock");
     assert_int_equal(topology.ports[0].id, 4);
@@ -318,6 +319,8 @@ static void a_wrong_file_is_refused_with_line_and_reason(void **state)
         {"switches = ( { name = \"s\"; } ); ports = ( { name = \"s\"; } );",
          "s is the name of the port in line 1 already"},
         {"ports = ( { name = \"a\"; path = \"x\"; }, { name = \"b\"; path = \"x\"; } );", "port a has path x and id 0"},
+        {"ports = ( { name = \"a\"; path = \"x\"; }, { name = \"b\"; path = \"x\"; id = 1; driver = \"dpdk\"; } );",
+         "topology:1: port b: to share the socket x with port a takes driver = \"dpdk\" for both"},
         {"ports = ( { name = \"a\"; path = \"x\"; }, { name = \"b\"; path = \"x\"; id = 1; role = \"client\"; } );",
          "already"},
         {"directory = "

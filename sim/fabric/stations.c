@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who is where: the first frame from a MAC address tells all switches the ways to its port. A port has a share of the
+ * table; an address beyond it is not learned, so that a guest that invents addresses cannot push out others. Frames to
+ * it are flooded.
+ */
+#include "fabric.h"
+
+#include <rte_jhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void route(struct ndfab_fabric *fabric, const uint8_t *mac, uint32_t port)
+{
+    const uint32_t *masks = &fabric->masks[(size_t)port * fabric->topology.switch_count];
+
+    for (uint32_t i = 0; i < fabric->topology.switch_count; i++) {
+        if (masks[i] != 0) {
+            ndsim_switch_route(&fabric->switches[i].sw, mac, masks[i]);
+        }
+    }
+}
+
+static bool add(struct ndfab_port *port, const uint8_t *mac)
+{
+    if (rte_hash_add_key_data(port->fabric->stations, mac, (void *)(uintptr_t)port->index) != 0) {
+        return false;
+    }
+    port->station_count++;
+    route(port->fabric, mac, port->index);
+    return true;
+}
+
+bool ndfab_stations_open(struct ndfab_fabric *fabric)
+{
+    const struct ndsim_topology *topology = &fabric->topology;
+    struct rte_hash_parameters parameters = {
+        .name = "stations",
+        .entries = NDFAB_STATIONS * 2,
+        .key_len = 6,
+        .hash_func = rte_jhash,
+        .socket_id = SOCKET_ID_ANY,
+    };
+
+    fabric->stations = rte_hash_create(&parameters);
+    fabric->masks = calloc((size_t)topology->port_count * topology->switch_count + 1, sizeof(*fabric->masks));
+    if (fabric->stations == NULL || fabric->masks == NULL) {
+        fprintf(stderr, "netdam-fabric: not enough memory\n");
+        return false;
+    }
+    fabric->station_limit = NDFAB_STATIONS / (topology->port_count + 1);
+    for (uint32_t i = 0; i < topology->port_count; i++) {
+        ndsim_topology_ways(topology, i, &fabric->masks[(size_t)i * topology->switch_count]);
+    }
+    for (uint32_t i = 0; i < topology->port_count; i++) {
+        if (topology->ports[i].has_mac && !add(&fabric->ports[i], topology->ports[i].mac)) {
+            fprintf(stderr, "netdam-fabric: not enough memory\n");
+            return false;
+        }
+    }
+    return true;
+}
+
+void ndfab_stations_close(struct ndfab_fabric *fabric)
+{
+    rte_hash_free(fabric->stations);
+    free(fabric->masks);
+}
+
+static bool is_pinned(const struct ndfab_port *port, const uint8_t *mac)
+{
+    return port->spec->has_mac && memcmp(port->spec->mac, mac, 6) == 0;
+}
+
+void ndfab_station_learn(struct ndfab_port *port, const uint8_t *mac)
+{
+    struct ndfab_fabric *fabric = port->fabric;
+    void *data;
+
+    if ((mac[0] & 1) != 0) {
+        return;
+    }
+    if (rte_hash_lookup_data(fabric->stations, mac, &data) >= 0) {
+        struct ndfab_port *owner = &fabric->ports[(uintptr_t)data];
+
+        if (owner != port) {
+            if (is_pinned(owner, mac) || port->station_count >= fabric->station_limit) {
+                port->counts.stations_refused++;
+                return;
+            }
+            rte_hash_del_key(fabric->stations, mac);
+            owner->station_count--;
+            memset(owner->last_station, 0, sizeof(owner->last_station));
+            add(port, mac);
+        }
+    } else if (port->station_count >= fabric->station_limit || !add(port, mac)) {
+        port->counts.stations_refused++;
+        return;
+    }
+    memcpy(port->last_station, mac, sizeof(port->last_station));
+}
+
+/* The switches' tables cannot forget one address: they are filled anew. */
+void ndfab_stations_forget(struct ndfab_port *port)
+{
+    struct ndfab_fabric *fabric = port->fabric;
+    uint8_t gone[NDFAB_STATIONS][6];
+    uint32_t count = 0, next = 0;
+    const void *mac;
+    void *data;
+
+    if (port->station_count == (port->spec->has_mac ? 1u : 0u)) {
+        return;
+    }
+    for (uint32_t i = 0; i < fabric->topology.switch_count; i++) {
+        memset(fabric->switches[i].sw.entries, 0, sizeof(fabric->switches[i].sw.entries));
+        fabric->switches[i].sw.entry_count = 0;
+    }
+    while (rte_hash_iterate(fabric->stations, &mac, &data, &next) >= 0) {
+        if ((uintptr_t)data == port->index && !is_pinned(port, mac) && count < NDFAB_STATIONS) {
+            memcpy(gone[count++], mac, 6);
+        } else {
+            route(fabric, mac, (uint32_t)(uintptr_t)data);
+        }
+    }
+    while (count-- > 0) {
+        rte_hash_del_key(fabric->stations, gone[count]);
+        port->station_count--;
+    }
+    memset(port->last_station, 0, sizeof(port->last_station));
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The control socket and the command line of the fabric: whoever connects gets replies, and no more. Prints TAP."""
+
+import json
+import os
+import random
+import socket
+import stat
+import subprocess
+
+from harness import FABRIC, LIMIT_S, Control, Fabric, equal, expect, main, path, test
+
+PAIR = 'ports = ( { name = "a"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; name = "l"; } );'
+
+
+def ctl(*arguments):
+    done = subprocess.run([FABRIC, "ctl", path("control"), *arguments], capture_output=True, timeout=LIMIT_S, text=True, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+@test
+def every_wrong_request_gets_a_reason_and_the_connection_lives_on():
+    fabric = Fabric(PAIR)
+    for request, reason in (
+            (b"", "expected near end of file"),
+            (b"{", "expected near end of file"),
+            (b"[]", "expected an object"),
+            (b"{}", "expected one of: list counters"),
+            (b'{"command": 1}', "expected one of: list counters"),
+            (b'{"command": "dance"}', "expected one of: list counters"),
+            (b'{"command": "list", "command": "list"}', "duplicate object key"),
+            (b'{"command": "list", "x": 1}', "unknown key x"),
+            (b'{"command": "down"}', "link: expected the name of a link"),
+            (b'{"command": "down", "link": "x"}', "no link is called x"),
+            (b'{"command": "down", "link": "l", "direction": "up"}', "direction: expected"),
+            (b'{"command": "down", "link": "l", "noticed": 1}', "noticed: expected true or false"),
+            (b'{"command": "up", "link": "l", "noticed": true}', "unknown key noticed"),
+            (b'{"command": "faults", "link": "l"}', "faults: expected an object"),
+            (b'{"command": "faults", "link": "l", "faults": {"dorp": "1%"}}', "unknown key dorp; here belong: rate"),
+            (b'{"command": "faults", "link": "l", "faults": {"drop": "2"}}', "drop: expected a chance"),
+            (b'{"command": "faults", "link": "l", "faults": {"drop": 1.5}}', "no topology file could have"),
+            (b'{"command": "faults", "link": "l", "faults": {"a b": "1%"}}', "no topology file could have"),
+            (b'{"command": "faults", "link": "l", "faults": {"rate": "1"}}', "rate: less than 1000"),
+            (b'{"command": "faults", "link": "l", "faults": {"down": [{"from": "1s"}]}}', "here is a command for it"),
+            (b'{"command": "faults", "link": "l", "faults": {"drop": {"nth": {"nth": {"nth": {"nth": {}}}}}}}', "no topology file"),
+            (b'{"command": "capture", "port": "x", "file": "y"}', "no port is called x"),
+            (b'{"command": "capture", "port": "a"}', "file: expected a path"),
+            (b'{"command": "capture-stop", "port": "a"}', "no capture is under way"),
+            (b'\xff\xfe\x00', ""),
+            (b'{"command": "\\u0000"}', ""),
+            (b"[" * 5000, "")):
+        reply = fabric.control.raw(request + b"\n")
+        expect(reply["ok"] is False and reason in reply["error"], "%r: %r" % (request, reply))
+    fabric.control.good("list")
+    fabric.stop()
+
+
+@test
+def replies_carry_the_id_of_the_request():
+    fabric = Fabric(PAIR)
+    equal(fabric.control.ask("list", id=[1, "x"])["id"], [1, "x"], "id")
+    equal(fabric.control.ask("no", id=7)["id"], 7, "id of an error")
+    expect("id" not in fabric.control.ask("list"), "an id that nobody gave")
+    fabric.stop()
+
+
+@test
+def a_faulty_change_changes_nothing():
+    fabric = Fabric(PAIR)
+    expect(not fabric.control.ask("faults", link="l", faults={"delay": "1s", "drop": "x"})["ok"], "accepted")
+    equal(fabric.control.ask("faults", link="l", faults={"flap": {"up": "1s"}})["error"], "flap: needs both up and down", "error")
+    fabric.control.good("faults", link="l", faults={"flap": {"up": "1s", "down": "1s"}})
+    fabric.control.good("faults", link="l", direction="back", faults={})
+    fabric.stop()
+
+
+@test
+def lines_are_bounded():
+    fabric = Fabric(PAIR)
+    greedy = Control()
+    reply = greedy.raw(b"x" * 16384)
+    equal(reply["error"], "a line of more than 16383 bytes", "error")
+    equal(greedy.file.readline(), b"", "what follows")
+    fabric.control.good("list")
+    fabric.stop()
+
+
+@test
+def many_requests_in_one_piece_are_all_answered_and_halves_are_put_together():
+    fabric = Fabric(PAIR)
+    fabric.control.socket.sendall(b'{"command":"list"}\n' * 100 + b'{"comm')
+    for _ in range(100):
+        expect(json.loads(fabric.control.file.readline())["ok"], "reply")
+    expect(fabric.control.raw(b'and":"list"}\n')["ok"], "the half")
+    fabric.stop()
+
+
+@test
+def who_does_not_read_or_vanishes_disturbs_nobody():
+    fabric = Fabric(PAIR)
+    for _ in range(30):
+        rude = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        rude.connect(path("control"))
+        rude.send(b'{"command":"counters"}\n' * 50 + b"{")
+        rude.close()
+    deaf = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(3)]
+    for one in deaf:
+        one.connect(path("control"))
+        one.setblocking(False)
+        try:
+            while True:
+                one.send(b'{"command":"counters"}\n' * 100)
+        except BlockingIOError:
+            pass
+    fabric.control.good("list")
+    for one in deaf:
+        one.close()
+    fabric.control.good("list")
+    fabric.stop()
+
+
+@test
+def noise_is_survived():
+    seed = int.from_bytes(os.urandom(4), "little")
+    print("# seed %d" % seed)
+    noise = random.Random(seed)
+    fabric = Fabric(PAIR)
+    words = [b'"command"', b'"faults"', b'"link"', b'"l"', b":", b",", b"{", b"}", b"[", b"]", b'"drop"', b'"1%"', b"1", b"true",
+             b'"direction"', b'"capture"', b'"port"', b'"a"', b"\xff", b'"down"', b"\\", b"-", b"1e999", b'"id"']
+    for _ in range(2000):
+        line = b"".join(noise.choice(words) for _ in range(noise.randrange(1, 20)))
+        expect("ok" in fabric.control.raw(line + b"\n"), line)
+    fabric.stop()
+
+
+@test
+def only_the_owner_may_connect():
+    fabric = Fabric(PAIR)
+    equal(stat.S_IMODE(os.stat(path("control")).st_mode), 0o600, "mode")
+    fabric.stop()
+
+
+@test
+def ctl_sends_words_and_objects_and_tells_success():
+    fabric = Fabric(PAIR)
+    status, replies, _ = ctl("list", '{"command": "down", "link": "l"}')
+    equal((status, len(replies), replies[1]), (0, 2, {"ok": True}), "ctl")
+    status, replies, _ = ctl("dance", "list")
+    equal((status, len(replies)), (1, 1), "ctl with a wrong command")
+    equal(ctl("{")[0], 2, "ctl with a wrong object")
+    equal(ctl()[0], 2, "ctl without a command")
+    status, replies, _ = ctl("quit")
+    equal((status, replies), (0, [{"ok": True}]), "quit")
+    fabric.stop(0)
+    status, _, errors = ctl("list")
+    expect(status == 1 and "No such file" in errors, errors)
+
+
+@test
+def the_command_line_is_checked():
+    for arguments, status in ((["--help"], 0), (["--version"], 0), ([], 2), (["--nonsense"], 2), (["a", "b"], 2), (["ctl"], 2),
+                              (["/nowhere"], 2)):
+        done = subprocess.run([FABRIC, *arguments], capture_output=True, timeout=LIMIT_S, text=True, check=False)
+        equal(done.returncode, status, "status of %s" % arguments)
+        expect((done.stdout != "") == (status == 0) and (done.stderr != "") == (status != 0), arguments)
+
+
+main()

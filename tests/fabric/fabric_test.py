@@ -1,0 +1,409 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames through the fabric, with DPDK for real: ports, switches, links and their faults, what ends and begins. TAP."""
+
+import os
+import signal
+import subprocess
+
+from harness import (FABRIC, LIMIT_S, Endpoints, Fabric, by_name, equal, expect, main, numbered, numbers, path,
+                     pcap_read, pcap_write, test, way, write)
+
+
+def star(members, link=""):
+    """Memif ports e0, e1, ... round a switch."""
+    return ('ports = ( { name = "e"; count = %d; } ); switches = ( { name = "s"; } );'
+            'links = ( { from = "e"; to = "s"; %s } );' % (members, link))
+
+
+def line(link, count, size=64, more=""):
+    """A file of numbered frames, a link, and a file of what comes out."""
+    pcap_write("in.pcap", numbered(count, size))
+    return Fabric('ports = ( { name = "a"; type = "pcap"; read = "in.pcap"; }, { name = "b"; type = "pcap"; write = "out.pcap"; } );'
+                  'links = ( { from = "a"; to = "b"; %s } ); %s' % (link, more))
+
+
+def all_through(fabric, count):
+    """Waits until so many frames have come in and nothing is under way; ends the fabric; returns its counters."""
+    fabric.control.until(lambda c: by_name(c["ports"], "a")["in_frames"] == count and c["totals"]["under_way"] == 0,
+                         "%d frames through" % count)
+    return fabric.stop()
+
+
+def out():
+    return numbers(pcap_read("out.pcap")[1])
+
+
+@test
+def two_endpoints_exchange_frames_of_all_sizes_in_order_and_intact():
+    fabric = Fabric(star(2))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    sent = 0
+    for size in (46, 60, 64, 65, 1514, 2048, 2049, 9014):
+        ends.do("send", 0, 1, 1000, size)
+        ends.do("send", 1, 0, 500, size)
+        sent += 1000
+    ends.do("wait", 1, sent)
+    ends.do("wait", 0, sent // 2)
+    # One frame from each end was flooded, the addresses being unknown; the only other port is the right one.
+    equal(ends.report(), [{"got": n, "disorder": 0, "damaged": 0, "up": True} for n in (sent // 2, sent)], "report")
+    ends.stop()
+    totals = fabric.stop()["totals"]
+    equal((totals["in"], totals["out"], totals["dropped"]), (sent * 3 // 2, sent * 3 // 2, 0), "totals")
+
+
+@test
+def eight_endpoints_reach_each_other_and_nobody_else():
+    fabric = Fabric(star(8))
+    ends = Endpoints(*["e%d" % i for i in range(8)])
+    ends.do("up")
+    for i in range(8):
+        ends.do("send", i, -1, 1, 60)
+    for i in range(8):
+        ends.do("wait", i, 7)
+    ends.report()
+    for i in range(8):
+        ends.do("send", i, (i + 1) % 8, 200, 700)
+        ends.do("send", i, (i + 3) % 8, 100, 700)
+    for i in range(8):
+        ends.do("wait", i, 300)
+    counters = fabric.control.until(lambda c: c["totals"]["under_way"] == 0, "nothing under way")
+    equal(ends.report(), [{"got": 300, "disorder": 0, "damaged": 0, "up": True}] * 8, "report")
+    equal(by_name(counters["switches"], "s")["flooded"], 8, "flooded")
+    equal(by_name(counters["switches"], "s")["copies"], 8 * 6, "copies")
+    equal([port["stations"] for port in counters["ports"]], [1] * 8, "stations")
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def a_fault_by_count_happens_to_exactly_these_frames():
+    last = all_through(line("drop = { nth = 3; every = 10; }; duplicate = { nth = 5; };", 1000), 1000)
+    expected = [n for n in range(1000) for _ in range(2 if n == 4 else 1) if n % 10 != 2]
+    equal(out(), expected, "frames")
+    there = way(last, "a-b")
+    equal((there["frames"], there["delivered"], there["dropped"]["fault"], there["duplicated"]), (1000, 901, 100, 1), "counters")
+
+
+@test
+def a_late_frame_is_overtaken():
+    all_through(line('reorder = { nth = 4; by = "300ms"; };', 100), 100)
+    equal(out(), [n for n in range(100) if n != 3] + [3], "frames")
+
+
+@test
+def corruption_spares_the_ethernet_header_and_all_other_frames():
+    all_through(line("corrupt = { every = 2; };", 400, 60), 400)
+    got = pcap_read("out.pcap")[1]
+    sent = numbered(400, 60)
+    equal(len(got), 400, "frames")
+    for i, (is_, was) in enumerate(zip(got, sent)):
+        flips = sum(bin(a ^ b).count("1") for a, b in zip(is_, was))
+        expect(is_[:14] == was[:14], "frame %d: damaged header" % i)
+        expect(1 <= flips <= 3 if i % 2 else flips == 0, "frame %d: %d flips" % (i, flips))
+
+
+@test
+def a_copy_is_damaged_alone():
+    all_through(line('duplicate = { nth = 1; every = 1; }; corrupt = "50%"; jitter = "1ms";', 200, 60), 200)
+    got = pcap_read("out.pcap")[1]
+    intact = [n for n in numbers([f for f in got if f in numbered(200, 60)])]
+    equal(len(got), 400, "frames")
+    expect(any(intact.count(n) == 1 for n in range(200)), "never one copy damaged and the other not")
+
+
+@test
+def faults_by_chance_repeat_with_the_seed_and_differ_without():
+    seen = []
+    for seed in (7, 7, 8):
+        all_through(line('drop = "10%"; corrupt = "5%"; duplicate = "5%";', 2000, more="seed = %d;" % seed), 2000)
+        seen.append(pcap_read("out.pcap")[1])
+    expect(seen[0] == seen[1], "the same seed, other frames")
+    expect(seen[0] != seen[2], "another seed, the same frames")
+    expect(1700 < len(set(numbers(seen[0]))) <= 2000, "%d frames" % len(seen[0]))
+
+
+@test
+def counters_balance_while_frames_are_under_way_and_no_buffer_is_lost():
+    fabric = line('delay = "10s"; drop = { every = 3; };', 300)
+    counters = fabric.control.until(lambda c: by_name(c["ports"], "a")["in_frames"] == 300, "all frames in")
+    # All of 10 s after the first may have passed on a machine that stands still, but not half of them lost.
+    there = way(counters, "a-b")
+    equal(there["frames"], there["delivered"] + there["in_flight"] + there["dropped"]["fault"], "frames of the link")
+    expect(counters["totals"]["balanced"], counters)
+    fabric.stop()
+
+
+@test
+def queues_are_limited_and_what_does_not_fit_is_counted():
+    last = all_through(line('rate = "1M"; queue = "2K"; overhead = 0;', 100, 1000), 100)
+    there = way(last, "a-b")
+    expect(there["dropped"]["queue"] > 0, there)
+    equal(there["dropped"]["queue"] + there["delivered"], 100, "frames")
+    equal(len(out()), there["delivered"], "frames out")
+
+
+@test
+def priorities_let_the_urgent_overtake():
+    urgent = [f[:12] + bytes([0x81, 0, 0xe0, 0]) + f[12:] for f in numbered(10, 1000)]
+    pcap_write("in.pcap", numbered(50, 1000) + urgent)
+    fabric = Fabric('ports = ( { name = "a"; type = "pcap"; read = "in.pcap"; },'
+                    ' { name = "b"; type = "pcap"; write = "out.pcap"; mac = "02:00:00:00:00:02"; } );'
+                    'switches = ( { name = "s"; rate = "2M"; priorities = true; } );'
+                    'links = ( { from = "a"; to = "s"; }, { from = "b"; to = "s"; } );')
+    all_through(fabric, 60)
+    got = pcap_read("out.pcap")[1]
+    equal(len(got), 60, "frames")
+    expect(max(i for i, f in enumerate(got) if f[12:14] == b"\x81\0") < 30, "the urgent ones came late")
+
+
+@test
+def a_switch_sprays_over_all_planes_and_avoids_those_it_knows_dead():
+    fabric = Fabric('ports = ( { name = "e"; count = 2; } ); shapes = ( { kind = "leaf-spine"; name = "x"; leaves = 2; planes = 4;'
+                    ' members = ( "e" ); } );')
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    ends.do("send", 1, 0, 1, 100)
+    ends.do("wait", 0, 1)
+
+    def frames():
+        counters = fabric.control.counters()
+        return [way(counters, "x-leaf0-x-spine%d" % plane)["frames"] for plane in range(4)]
+
+    before = frames()
+    ends.do("send", 0, 1, 4000, 100)
+    ends.do("wait", 1, 4000)
+    shares = [after - b for after, b in zip(frames(), before)]
+    equal(sum(shares), 4000, "frames of all planes")
+    expect(min(shares) > 500, shares)
+    fabric.control.good("down", link="x-leaf0-x-spine2", noticed=True)
+    ends.do("send", 0, 1, 1000, 100)
+    ends.do("wait", 1, 5000)
+    equal(frames()[2], before[2] + shares[2], "frames of the dead plane")
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def a_link_goes_down_and_up_by_command():
+    fabric = Fabric(star(2))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    ends.do("send", 0, 1, 10, 100)
+    ends.do("wait", 1, 10)
+    fabric.control.good("down", link="e1-s", direction="back")
+    ends.do("send", 0, 1, 20, 100)
+    ends.do("send", 1, 0, 5, 100)
+    fabric.control.until(lambda c: way(c, "e1-s", True)["dropped"]["down"] == 20, "20 frames lost")
+    ends.do("wait", 0, 5)
+    fabric.control.good("up", link="e1-s")
+    ends.do("send", 0, 1, 30, 100)
+    ends.do("wait", 1, 40)
+    equal([end["got"] for end in ends.report()], [5, 40], "frames")
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def a_file_s_down_time_is_kept():
+    fabric = Fabric(star(2, 'down = ( { from = "0"; until = "3600s"; } );'))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    ends.do("send", 0, 1, 10, 100)
+    fabric.control.until(lambda c: way(c, "e0-s")["dropped"]["down"] == 10, "10 frames lost")
+    expect(not way(fabric.control.counters(), "e0-s")["up"], "up")
+    fabric.control.good("up", link="e0-s")
+    fabric.control.good("up", link="e1-s")
+    ends.do("send", 0, 1, 10, 100)
+    ends.do("wait", 1, 10)
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def faults_change_at_run_time():
+    fabric = Fabric(star(2))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    fabric.control.good("faults", link="e0-s", direction="there", faults={"drop": {"every": 2}})
+    ends.do("send", 0, 1, 100, 100)
+    fabric.control.until(lambda c: way(c, "e0-s")["dropped"]["fault"] == 50, "50 frames lost")
+    fabric.control.good("faults", link="e0-s", faults={"drop": "0", "delay": "1ms"})
+    ends.do("send", 0, 1, 100, 100)
+    ends.do("wait", 1, 150)
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def who_was_killed_may_come_back_under_another_address():
+    fabric = Fabric(star(3))
+    ends = Endpoints("e0", "e1")
+    guest = Endpoints("e2")
+    ends.do("up")
+    guest.do("up")
+    guest.do("send", 0, -1, 1, 60)  # from the address of e0, as somebody who comes and goes
+    ends.do("wait", 0, 1)
+    guest.process.kill()
+    guest.process.wait(LIMIT_S)
+    fabric.control.until(lambda c: not by_name(c["ports"], "e2")["up"], "port down")
+    equal(by_name(fabric.control.counters()["ports"], "e2")["stations"], 0, "stations of who has gone")
+    ends.do("send", 0, 1, 10, 100)
+    ends.do("send", 1, 0, 10, 100)
+    ends.do("wait", 0, 11)
+    again = Endpoints("e2")
+    again.do("up")
+    fabric.control.until(lambda c: by_name(c["ports"], "e2")["up"], "port up")
+    ends.stop()
+    again.stop()
+    fabric.stop()
+
+
+@test
+def after_kill_9_another_fabric_takes_the_sockets_over_and_the_endpoints_come_back():
+    fabric = Fabric(star(2))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    ends.do("send", 0, 1, 100, 100)
+    ends.do("wait", 1, 100)
+    fabric.kill()
+    ends.do("down")
+    expect(os.path.exists(path("e0.sock")) and os.path.exists(path("control")), "nothing was left behind")
+    fabric = Fabric(star(2))
+    ends.do("up")
+    ends.do("send", 0, 1, 100, 100)
+    ends.do("wait", 1, 200)
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def a_second_fabric_on_the_same_sockets_is_refused():
+    fabric = Fabric(star(2))
+    write("other.conf", star(2))
+    done = subprocess.run([FABRIC, path("other.conf")], capture_output=True, timeout=LIMIT_S, check=False)
+    equal(done.returncode, 1, "status")
+    expect(b"port e0: " in done.stderr and b"another program listens there" in done.stderr, done.stderr)
+    fabric.control.good("list")
+    fabric.stop()
+
+
+@test
+def nothing_is_left_behind_whatever_ends_it():
+    def traces():
+        shared = {name for name in os.listdir("/dev/shm") if "netdam" in name}
+        runtime = {name for top in ("/run/dpdk", "/var/run/dpdk", "/tmp/dpdk") if os.path.isdir(top)
+                   for name in os.listdir(top) if "netdam-fabric" in name}
+        return shared | runtime
+
+    before = traces()
+    for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None):
+        fabric = Fabric(star(2))
+        ends = Endpoints("e0", "e1")
+        ends.do("up")
+        if how is None:
+            fabric.control.good("quit")
+            how = 0
+        fabric.stop(how)
+        ends.process.kill()
+        equal(os.listdir(path(".")), ["net.conf"], "files")
+        expect(traces() <= before, traces())
+
+
+@test
+def captures_have_nanoseconds_and_all_frames_and_start_and_stop_by_command():
+    fabric = Fabric(star(2))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    fabric.control.good("capture", port="e0", file=path("port.pcap"))
+    fabric.control.good("capture", link="e1-s", file=path("link.pcap"))
+    expect(not fabric.control.ask("capture", port="e0", file=path("other.pcap"))["ok"], "two captures of a port")
+    ends.do("send", 0, 1, 50, 1000)
+    ends.do("send", 1, 0, 20, 9000)
+    ends.do("wait", 1, 50)
+    ends.do("wait", 0, 20)
+    fabric.control.good("capture-stop", port="e0")
+    fabric.control.good("capture-stop", link="e1-s")
+    ends.do("send", 0, 1, 5, 1000)
+    ends.do("wait", 1, 55)
+    for name in ("port.pcap", "link.pcap"):
+        magic, frames = pcap_read(name)
+        equal(magic, 0xa1b23c4d, "magic of " + name)
+        equal(sorted(len(f) for f in frames), [1000] * 50 + [9000] * 20, "lengths in " + name)
+    expect(not fabric.control.ask("capture", port="e0", file="/no/such/directory/x")["ok"], "a capture nowhere")
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def the_driver_of_dpdk_joins_too_and_outlives_the_death_of_its_peer():
+    fabric = Fabric('ports = ( { name = "e0"; driver = "dpdk"; }, { name = "e1"; } ); switches = ( { name = "s"; } );'
+                    'links = ( { from = "e0"; to = "s"; }, { from = "e1"; to = "s"; } );')
+    other = Endpoints("e1")
+    for _ in range(3):
+        peer = Endpoints("e0")
+        peer.do("up")
+        other.do("up")
+        fabric.control.until(lambda c: all(port["up"] for port in c["ports"]), "ports up")
+        peer.do("send", 0, -1, 2000, 1500)
+        other.do("wait", 0, 2000)
+        equal(other.report()[0]["damaged"], 0, "damaged")
+        peer.process.kill()
+        peer.process.wait(LIMIT_S)
+        fabric.control.until(lambda c: not by_name(c["ports"], "e0")["up"], "port down")
+    other.stop()
+    fabric.stop()
+
+
+@test
+def two_fabrics_join_by_dpdk_s_driver_in_both_roles():
+    pcap_write("in.pcap", numbered(500, 300))
+    server = Fabric('ports = ( { name = "m"; path = "m.sock"; driver = "dpdk"; }, { name = "f"; type = "pcap"; write = "out.pcap"; } );'
+                    'links = ( { from = "m"; to = "f"; } );')
+    write("client.conf", 'ports = ( { name = "m"; path = "m.sock"; driver = "dpdk"; role = "client"; },'
+          '{ name = "f"; type = "pcap"; read = "in.pcap"; } ); links = ( { from = "m"; to = "f"; } ); control = "client";')
+    client = subprocess.Popen([FABRIC, path("client.conf")], stdout=subprocess.DEVNULL)
+    server.control.until(lambda c: by_name(c["ports"], "f")["out_frames"] == 500, "500 frames out")
+    client.terminate()
+    equal(client.wait(LIMIT_S), 0, "status of the client")
+    server.stop()
+    equal(out(), list(range(500)), "frames")
+
+
+@test
+def it_runs_without_root():
+    user = 65534 if os.getuid() == 0 else None
+    fabric = Fabric(star(2), user=user)
+    expect(user is None or os.stat(path("control")).st_uid == user, "not that user")
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    ends.do("send", 0, 1, 10, 100)
+    ends.do("wait", 1, 10)
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def a_wrong_file_is_refused_before_anything_begins():
+    for text, expected in (("\nports = ( { nam = 1; } );", "net.conf:2: unknown key nam;"),
+                           ('ports = ( { name = "a"; } );', "there are no links"),
+                           (star(32).replace("count = 32", "count = 33"), "has more than 32 links"),
+                           ("links = (", "net.conf:1: syntax error")):
+        fabric = Fabric(text, ready=False)
+        output, errors = fabric.process.communicate(timeout=LIMIT_S)
+        equal((fabric.process.returncode, output), (2, b""), "status and output")
+        expect(errors.startswith(b"netdam-fabric: ") and expected in errors.decode() and errors.count(b"\n") == 1, errors)
+    for text, expected in (('ports = ( { name = "a"; type = "pcap"; read = "none.pcap"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );',
+                            "port a: %s: No such file" % path("none.pcap")),
+                           ('ports = ( { name = "a"; type = "pmd"; devargs = "net_nonsense0"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );',
+                            "port a: net_nonsense0"),
+                           ('ports = ( { name = "a"; path = "net.conf"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );',
+                            "port a: ")):
+        fabric = Fabric(text, ready=False)
+        output, errors = fabric.process.communicate(timeout=LIMIT_S)
+        equal((fabric.process.returncode, output), (1, b""), "status and output")
+        expect(expected in errors.decode(), errors)
+
+
+main()

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: BSD-3-Clause
--- Wireshark dissector for NetDAM packets: names, CRCs, and which answer belongs to which request. Names and places come
--- from netdam_tables.lua beside this file, which is generated; docs/wire-format.md explains what is shown.
+-- Wireshark dissector for NetDAM packets: names, CRCs, which answer belongs to which request, the tours of chains, and
+-- what deserves a second look. Names and places come from netdam_tables.lua beside this file, which is generated;
+-- docs/wire-format.md explains what is shown.
 
 local bit = bit or bit32
 
@@ -128,6 +129,10 @@ local extra = {
     response_in = ProtoField.framenum("netdam.response_in", "Response", base.NONE, frametype.RESPONSE),
     repetition_of = ProtoField.framenum("netdam.repetition_of", "First sent in", base.NONE),
     time = ProtoField.relative_time("netdam.time", "Time since the request"),
+    tour_start = ProtoField.framenum("netdam.tour.start", "Tour began in", base.NONE, frametype.REQUEST),
+    tour_previous = ProtoField.framenum("netdam.tour.previous", "From the hop before", base.NONE),
+    tour_next = ProtoField.framenum("netdam.tour.next", "To the next hop", base.NONE),
+    tour_time = ProtoField.relative_time("netdam.tour.time", "Time since the tour began"),
 }
 
 local problem = {
@@ -144,7 +149,13 @@ local problem = {
                                   expert.severity.NOTE),
     no_request = ProtoExpert.new("netdam.no_request", "No request in this capture", expert.group.SEQUENCE,
                                  expert.severity.NOTE),
-    repetition = ProtoExpert.new("netdam.repetition", "Sent before", expert.group.SEQUENCE, expert.severity.NOTE),
+    repetition = ProtoExpert.new("netdam.repetition", "Sent before", expert.group.SEQUENCE, expert.severity.WARN),
+    stale_copy = ProtoExpert.new("netdam.stale_copy", "A late copy of what the requester has finished: nodes drop it",
+                                 expert.group.SEQUENCE, expert.severity.WARN),
+    stale = ProtoExpert.new("netdam.stale", "The node wants its current generation, not the request's",
+                            expert.group.RESPONSE_CODE, expert.severity.WARN),
+    refused_hop = ProtoExpert.new("netdam.refused_hop", "A hop of a chain has refused", expert.group.RESPONSE_CODE,
+                                  expert.severity.WARN),
 }
 
 local all_fields, all_problems = {}, {}
@@ -222,9 +233,34 @@ end
 
 -- Exchanges: a request, its repetitions and their answers. Identity is context, opcode and number, never addresses.
 local by_key, by_frame
+-- By context: the largest floor that its requester has told so far. Numbers below it are finished.
+local floors
 
 function netdam.init()
-    by_key, by_frame = {}, {}
+    by_key, by_frame, floors = {}, {}, {}
+end
+
+-- Told by everything that uses a lane, and by CONFIRM, whose number is the floor. Returns whether the number lies below.
+local function note_floor(p)
+    local without = bit.bor(flag.RELAXED, flag.UNRELIABLE)
+    local confirm = p.opcode == opcode_of.CONFIRM
+    if not confirm and (not t.modifies[p.opcode or 0] or bit.band(p.flags, without) ~= 0 or p.distance > p.number) then
+        return false
+    end
+    local told = floors[p.context] or 0
+    local floor = confirm and p.number or p.number - p.distance
+    floors[p.context] = math.max(told, floor)
+    return not confirm and p.number < told
+end
+
+-- The newest frame of an exchange that goes to this hop.
+local function newest_to(exchange, hop)
+    for i = #exchange.frames, 1, -1 do
+        if exchange.frames[i].hop == hop then
+            return exchange.frames[i]
+        end
+    end
+    return nil
 end
 
 local function new_exchange(keys)
@@ -249,8 +285,17 @@ local function note_request(p, frame, time)
     for _, earlier in ipairs(exchange.frames) do
         first = first or (earlier.hop == p.segment_index and earlier.frame or nil)
     end
-    exchange.frames[#exchange.frames + 1] = {frame = frame, time = time, generation = p.generation, hop = p.segment_index}
-    by_frame[frame] = {exchange = exchange, index = #exchange.frames, first = first}
+    local own = {frame = frame, time = time, generation = p.generation, hop = p.segment_index}
+    if p.is_chain and p.segment_index > 0 then
+        own.previous = newest_to(exchange, p.segment_index - 1)
+        own.start = own.previous and (own.previous.start or own.previous) or newest_to(exchange, 0)
+        if own.previous then
+            own.previous.next = own.previous.next or frame
+        end
+    end
+    exchange.segments = p.segments or exchange.segments
+    exchange.frames[#exchange.frames + 1] = own
+    by_frame[frame] = {exchange = exchange, index = #exchange.frames, first = first, is_late = note_floor(p)}
 end
 
 local function note_response(p, frame)
@@ -277,6 +322,34 @@ local function note_response(p, frame)
     by_frame[frame] = {exchange = exchange, request = request}
 end
 
+local function show_time(tree, field, since, pinfo)
+    local delta = pinfo.rel_ts - since
+    local seconds = math.floor(delta)
+    tree:add(field, NSTime.new(seconds, math.floor((delta - seconds) * 1e9 + 0.5))):set_generated()
+end
+
+-- Of a chain: where a packet has come from and gone to, and where all of it began.
+local function show_tour(tree, own, pinfo)
+    if own.previous and own.frame == pinfo.number then
+        tree:add(extra.tour_previous, own.previous.frame):set_generated()
+    end
+    if own.next and own.frame == pinfo.number then
+        tree:add(extra.tour_next, own.next):set_generated()
+    end
+    if own.start then
+        tree:add(extra.tour_start, own.start.frame):set_generated()
+        show_time(tree, extra.tour_time, own.start.time, pinfo)
+    end
+end
+
+local function show_refused_hop(p, tree, exchange)
+    local segment = exchange.segments and exchange.segments[p.segment_index]
+    if segment and t.status_class[p.status] == "REFUSED" then
+        tree:add_proto_expert_info(problem.refused_hop, string.format("Hop %d, %s at %s, has refused: %s", p.segment_index,
+                                                                      segment.name, segment.node, t.status[p.status]))
+    end
+end
+
 local function show_exchange(p, pinfo, tree)
     if not pinfo.visited then
         if p.kind == REQUEST then
@@ -292,9 +365,9 @@ local function show_exchange(p, pinfo, tree)
     if p.kind == RESPONSE then
         if known.request then
             tree:add(extra.request_in, known.request.frame):set_generated()
-            local delta = pinfo.rel_ts - known.request.time
-            local seconds = math.floor(delta)
-            tree:add(extra.time, NSTime.new(seconds, math.floor((delta - seconds) * 1e9 + 0.5))):set_generated()
+            show_time(tree, extra.time, known.request.time, pinfo)
+            show_tour(tree, known.request, pinfo)
+            show_refused_hop(p, tree, known.exchange)
         else
             tree:add_proto_expert_info(problem.no_request)
         end
@@ -304,12 +377,18 @@ local function show_exchange(p, pinfo, tree)
     local answer = own.answer or known.exchange.answer
     if answer then
         tree:add(extra.response_in, answer):set_generated()
-    elseif pinfo.visited and bit.band(p.flags, flag.UNRELIABLE) == 0 then
+    elseif pinfo.visited and not own.next and bit.band(p.flags, flag.UNRELIABLE) == 0 then
         tree:add_proto_expert_info(problem.no_response)
     end
+    show_tour(tree, own, pinfo)
     if known.first then
         tree:add(extra.repetition_of, known.first):set_generated()
         tree:add_proto_expert_info(problem.repetition, "Sent before, in frame " .. known.first)
+    elseif bit.band(p.flags, flag.AGAIN) ~= 0 then
+        tree:add_proto_expert_info(problem.repetition, "Sent before, says the requester; this capture does not hold it")
+    end
+    if known.is_late then
+        tree:add_proto_expert_info(problem.stale_copy)
     end
 end
 
@@ -389,6 +468,15 @@ local function members(tree, tvb, structure, names, at)
     end
 end
 
+-- A node as people write it.
+local function node_name(tvb, node, at)
+    local address = part(tvb, node, "address", at)
+    if node == "node_ipv6" then
+        return string.format("[%s]:%d", tostring(address:ipv6()), uint(tvb, node, "port", at))
+    end
+    return string.format("%s:%d", tostring(address:ipv4()), uint(tvb, node, "port", at))
+end
+
 local function show_segment(p, tvb, tree, index, at, node)
     local s = {}
     local bytes = t.segment.bytes + (node and t[node].bytes or 0)
@@ -408,6 +496,8 @@ local function show_segment(p, tvb, tree, index, at, node)
     if node then
         members(sub, tvb, node, {"address", "port", "reserved"}, at + t.segment.bytes)
     end
+    p.segments = p.segments or {}
+    p.segments[index] = {name = operation_name(s), node = node and node_name(tvb, node, at + t.segment.bytes) or "?"}
     if index == p.segment_index then
         p.opcode, p.operation, p.type, p.length, p.generation = s.opcode, s.operation, s.type, s.length, s.generation
         p.address = hex(tvb, "segment", "address", at):gsub("^0+(%x)", "%1")
@@ -585,6 +675,9 @@ local function info_text(p)
         if p.opcode and p.key ~= "0000000000000000" then
             text = string.format("%s address 0x%s", text, p.address)
         end
+        if p.is_chain then
+            text = string.format("%s hop %d of %d", text, p.segment_index, p.segment_count)
+        end
     else
         text = t.status[p.status] or string.format("status 0x%02x", p.status)
         if p.opcode and not p.is_unbelieved then
@@ -645,6 +738,9 @@ function netdam.dissector(tvb, pinfo, root)
         tree:add(extra.status_class, part(tvb, "header", "status", 0), t.status_class[p.status] or "NONE"):set_generated()
         if p.status ~= 0 then
             status:add_proto_expert_info(problem.status, "The answer is " .. (t.status[p.status] or "of unknown status"))
+        end
+        if t.status[p.status] == "STALE" then
+            status:add_proto_expert_info(problem.stale)
         end
     elseif p.status ~= 0 then
         status:add_proto_expert_info(problem.form, "A request has a status")

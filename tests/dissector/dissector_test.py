@@ -203,6 +203,61 @@ def test_chains(tshark, directory, packets):
     check(shown[2]["netdam.request_in"] == "2", "the answer names the packet at its hop", [shown[2]])
 
 
+WARNINGS = ["netdam.repetition", "netdam.stale_copy", "netdam.stale", "netdam.refused_hop"]
+
+
+def changed(golden, **members):
+    """A golden packet with other numbers in its header, and its CRC made right again."""
+    places = {"status": (7, 1), "number": (16, 6), "distance": (22, 2), "flags": (2, 2)}
+    data = bytearray(golden.datagram())
+    for name, value in members.items():
+        at, length = places[name]
+        data[at:at + length] = value.to_bytes(length, "big")
+    return frame_of(with_header_crc(bytes(data)))
+
+
+def warnings(tshark, directory, frames):
+    """For each frame, which of the warnings it has; and the trees."""
+    pcap = os.path.join(directory, "warnings.pcap")
+    write_pcap(pcap, frames)
+    shown = tshark.fields(pcap, WARNINGS)
+    return [[name for name in WARNINGS if frame[name]] for frame in shown], tshark.details(pcap)[1]
+
+
+def test_warnings(tshark, directory, packets):
+    by_name = {p.name: p for p in packets}
+    tour = [by_name[name].frame for name in ("write-chain-request", "write-chain-passed-on")]
+    pcap = os.path.join(directory, "tour.pcap")
+    write_pcap(pcap, [*tour, by_name["write-chain-answer"].frame])
+    shown = tshark.fields(pcap, ["netdam.tour.previous", "netdam.tour.next", "netdam.tour.start", "netdam.tour.time",
+                                 "netdam.response_in", "_ws.col.Info"])
+    check([s["netdam.tour.previous"] for s in shown] == ["", "1", ""] and [s["netdam.tour.next"] for s in shown] == ["2", "", ""],
+          "a chain's packets name those at the hops before and behind", [shown])
+    check([s["netdam.tour.start"] for s in shown] == ["", "1", "1"] and float(shown[2]["netdam.tour.time"]) == 0.002,
+          "the answer tells how long the whole tour took", [shown])
+    check("hop 0 of 2" in shown[0]["_ws.col.Info"] and "hop 1 of 2" in shown[1]["_ws.col.Info"], "each names its hop", [shown])
+
+    told, trees = warnings(tshark, directory, [*tour, changed(by_name["write-chain-answer"], status=9)])
+    check(told == [[], [], ["netdam.refused_hop"]] and "Hop 1, WRITE at 10.0.0.3:20036, has refused: BAD_KEY" in trees[2],
+          "a hop that refuses is named, with its address and what it was to do", [told, trees[2][-400:]])
+    told, _ = warnings(tshark, directory, [*tour, by_name["write-chain-answer"].frame])
+    check(told == [[], [], []], "one that does not is not", [told])
+
+    write = by_name["write-request"]
+    told, _ = warnings(tshark, directory, [changed(write, number=1, distance=0), changed(write, number=3, distance=2),
+                                           changed(write, number=2, distance=1), changed(write, number=4, distance=0),
+                                           changed(write, number=3, distance=2)])
+    check(told == [[], [], [], [], ["netdam.repetition", "netdam.stale_copy"]],
+          "a copy of what its requester has finished is called late, packets that overtake are not", [told])
+    told, _ = warnings(tshark, directory, [changed(write, number=9, distance=0), changed(write, number=5, distance=0, flags=0x11)])
+    check(told == [[], []], "what uses no lane is never late", [told])
+    told, _ = warnings(tshark, directory, [by_name["stale-request"].frame, by_name["stale-answer"].frame])
+    check(told == [[], ["netdam.stale"]], "an answer that asks for another generation is told", [told])
+    told, trees = warnings(tshark, directory, [by_name["write-again-request"].frame])
+    check(told == [["netdam.repetition"]] and "does not hold it" in trees[0],
+          "a repetition is one by its flag, too, if the capture began later", [told])
+
+
 def with_header_crc(datagram):
     length = int.from_bytes(datagram[26:28], "big")
     if len(datagram) < 32 or not 32 <= length <= len(datagram):
@@ -330,6 +385,7 @@ def main():
         tshark = Tshark(directory)
         test_golden(tshark, directory, packets)
         test_chains(tshark, directory, packets)
+        test_warnings(tshark, directory, packets)
         test_damaged(tshark, directory, packets)
         test_traffic(tshark, directory)
     print(f"1..{number}")

@@ -3,9 +3,11 @@
 """All-reduce of float32 among nodes in processes of their own, without any host beside them. Prints one JSON object.
 
     tests/ring/ring.py --members 4,8 --bytes 4K,1M,16M
-    tests/ring/ring.py --members 4 --device 'udp:10.0.0.%d:20036,mtu=9000,memif=/run/net/n%n.sock'
+    tests/ring/ring.py --members 4,8 --topology tests/ring/star.conf
+    tests/ring/ring.py --members 4 --device 'udp:127.0.0.%d:20036,mtu=1500'
 
-In a device's name %d is the member's number from 1 and %n from 0; without --device each has a free port of 127.0.0.1."""
+Each member has a free port of 127.0.0.1, or with --topology one of the memif ports of netdam-fabric. In a device's name %d is the
+member's number from 1."""
 
 import argparse
 import contextlib
@@ -17,10 +19,12 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(TOP, os.environ.get("O", "build"))
 MEMBER = os.path.join(BUILD, "tests", "ring", "member")
+FABRIC = os.path.join(BUILD, "sim", "netdam-fabric")
 MPI = os.path.join(BUILD, "tests", "bench", "mpi_allreduce")
 MPI_TUNING = ["-x", "MALLOC_MMAP_MAX_=0", "-x", "MALLOC_TRIM_THRESHOLD_=34359738368", "-x", "MALLOC_ARENA_MAX=1"]
 MTU, ROUNDS, REPEATS, LIMIT_S = 9000, 5, 3, 900
@@ -66,8 +70,12 @@ class Ring:
         self.members = []
         for rank in range(len(devices)):
             self.members.append(self._start(rank))
-        for member in self.members:
-            member.answer()
+        try:
+            for member in self.members:
+                member.answer()
+        except Failed:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self
@@ -122,7 +130,50 @@ def memory_of(bytes_):
 
 
 def named_devices(template, count, bytes_):
-    return [template.replace("%d", str(i + 1)).replace("%n", str(i)) + ",memory=%d" % memory_of(bytes_) for i in range(count)]
+    return [template.replace("%d", str(i + 1)) + ",memory=%d" % memory_of(bytes_) for i in range(count)]
+
+
+class Fabric:
+    """netdam-fabric, and devices at its memif ports."""
+
+    def __init__(self, topology):
+        self.directory = tempfile.TemporaryDirectory(prefix="netdam-ring-")
+        self.control = os.path.join(self.directory.name, "control")
+        self.topology = topology
+        try:
+            self.start()
+        except Failed:
+            self.directory.cleanup()
+            raise
+
+    def start(self):
+        self.process = subprocess.Popen([FABRIC, "--json", "--control", self.control, self.topology], stdout=subprocess.PIPE, text=True)
+        if not self.process.stdout.readline():
+            raise Failed("netdam-fabric has ended with status %d" % self.process.wait())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate()
+        self.directory.cleanup()
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+    def ask(self, command):
+        done = subprocess.run([FABRIC, "ctl", self.control, command], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failed("netdam-fabric: %s: %s" % (command, done.stdout or done.stderr))
+        return json.loads(done.stdout)
+
+    def devices(self, count, mtu, bytes_):
+        paths = [port["path"] for port in self.ask("list")["ports"] if port["type"] == "memif"]
+        if len(paths) < count:
+            raise Failed("the topology has %d memif ports" % len(paths))
+        return ["udp:10.0.0.%d:20036,mtu=%d,memory=%d,memif=%s" % (i + 1, mtu, memory_of(bytes_), paths[i]) for i in range(count)]
 
 
 def size(text):
@@ -139,21 +190,35 @@ def mpi_over_tcp(ranks, sizes):
     return {int(line.split()[0]): float(line.split()[1]) for line in run.stdout.splitlines()}
 
 
+def wire_of(options):
+    if options.topology:
+        return "netdam-fabric, %s, mtu %d" % (os.path.basename(options.topology), options.mtu)
+    return options.device or "udp, loopback, mtu %d" % options.mtu
+
+
 def measure(count, sizes, options):
     bytes_ = max(sizes)
-    devices = named_devices(options.device, count, bytes_) if options.device else free_devices(count, options.mtu, bytes_)
     taken = {one: [] for one in sizes}
     peer = {one: [] for one in sizes}
-    has_mpi = options.mpi and shutil.which("mpirun") and os.path.exists(MPI)
-    with Ring(devices, bytes_) as ring:
+    has_mpi = shutil.which("mpirun") and os.path.exists(MPI)
+    with contextlib.ExitStack() as stack:
+        if options.topology:
+            devices = stack.enter_context(Fabric(options.topology)).devices(count, options.mtu, bytes_)
+        elif options.device:
+            devices = named_devices(options.device, count, bytes_)
+        else:
+            devices = free_devices(count, options.mtu, bytes_)
+        ring = stack.enter_context(Ring(devices, bytes_))
         ring.group()
         for _ in range(options.repeats):
             for one in sizes:
                 taken[one] += ring.all_reduce(one, options.rounds)
-            if has_mpi:
+            if options.mpi and has_mpi:
                 for one, milliseconds in mpi_over_tcp(count, sizes).items():
                     peer[one].append(milliseconds)
-    report = {"members": count, "type": "F32", "wire": options.device or "udp, loopback, mtu %d" % options.mtu, "sizes": []}
+    report = {"members": count, "type": "F32", "wire": wire_of(options), "sizes": []}
+    if options.mpi and not has_mpi:
+        report["skipped"] = "Open MPI, or build/tests/bench/mpi_allreduce, is missing: apt-get install openmpi-bin libopenmpi-dev"
     for one in sizes:
         median = statistics.median(taken[one])
         entry = {"bytes": one, "ms": round(median, 4), "least_ms": min(taken[one]), "GBps": round(one / median / 1e6, 4)}
@@ -168,6 +233,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--members", default="4,8", help="how many, one group after the other (default %(default)s)")
     parser.add_argument("--bytes", default="4K,1M,16M", help="sizes of a vector (default %(default)s)")
+    parser.add_argument("--topology", help="file of a network with as many memif ports")
     parser.add_argument("--device", help="name of each member's device")
     parser.add_argument("--mtu", type=int, default=MTU, help="without --device (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="per size and repetition (default %(default)s)")

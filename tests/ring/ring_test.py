@@ -9,6 +9,7 @@ import traceback
 
 import ring
 
+TOPOLOGY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "star.conf")
 TESTS = []
 
 
@@ -22,8 +23,9 @@ def equal(got, right, what=""):
         raise AssertionError("%s: got %r, not %r" % (what, got, right))
 
 
-def sums_are_right(members, sizes):
-    with ring.Ring(ring.free_devices(members, ring.MTU, max(sizes)), max(sizes)) as group:
+def sums_are_right(members, sizes, fabric=None):
+    devices = fabric.devices if fabric else ring.free_devices
+    with ring.Ring(devices(members, ring.MTU, max(sizes)), max(sizes)) as group:
         group.group()
         for size in sizes:
             group.all_reduce(size, 2)  # raises unless every element is right on every member
@@ -40,6 +42,14 @@ def eight_nodes_sum_exactly():
 
 
 @test
+def four_and_eight_nodes_sum_exactly_through_the_fabric():
+    with ring.Fabric(TOPOLOGY) as fabric:
+        for members in (4, 8):
+            sums_are_right(members, [4, 4096, 1 << 20, 100004], fabric)
+        equal(fabric.ask("counters")["totals"]["balanced"], True, "counters balance")
+
+
+@test
 def a_node_killed_in_the_middle_is_named_by_all_others_and_after_a_restart_it_goes_on():
     bytes_, victim = 1 << 18, 2
     with ring.Ring(ring.free_devices(4, ring.MTU, bytes_), bytes_) as group:
@@ -52,6 +62,22 @@ def a_node_killed_in_the_middle_is_named_by_all_others_and_after_a_restart_it_go
             answer = member.answer()
             equal((answer["event"], answer["status"], answer["member"]), ("ended", "TIMEOUT", victim), "member %d" % member.rank)
         group.restart(victim)
+        group.group()
+        group.all_reduce(bytes_, 3)
+
+
+@test
+def when_the_fabric_is_killed_all_nodes_end_with_a_status_and_with_another_fabric_they_go_on():
+    bytes_ = 1 << 18
+    with ring.Fabric(TOPOLOGY) as fabric, ring.Ring(fabric.devices(4, ring.MTU, bytes_), bytes_) as group:
+        group.group()
+        for answer in group.all("work %d" % bytes_):
+            equal(answer["event"], "working", "event")
+        fabric.kill()
+        for member in group.members:
+            answer = member.answer()
+            equal((answer["event"], answer["status"]), ("ended", "TIMEOUT"), "member %d" % member.rank)
+        fabric.start()
         group.group()
         group.all_reduce(bytes_, 3)
 

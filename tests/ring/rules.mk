@@ -15,5 +15,5 @@ $(RING_MEMBER): tests/ring/member.c $(O)/host-driver/libnetdam.a $(O)/sim/libnds
 bench-nodes: $(RING_MEMBER) $(if $(BENCH_MPICC),$(BENCH)/mpi_allreduce) ## all-reduce among 4 and 8 nodes on UDP, beside Open MPI over TCP; writes build/bench/nodes.json
 	$(Q)mkdir -p $(O)/bench && export O='$(O)'; set -o pipefail; tests/ring/ring.py --mpi | tee $(O)/bench/nodes.json
 
-tests/ring/ring_test.py: $(RING_MEMBER)
+tests/ring/ring_test.py: $(RING_MEMBER) $(O)/sim/netdam-fabric
 SLOW_TESTS += tests/ring/ring_test.py

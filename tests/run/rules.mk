@@ -14,11 +14,14 @@ $(RUN)/pair.cpio: tests/guest/mkinitramfs.sh tests/run/pair-inside.sh $(RUN)/pai
 	  $(RUN)/pair tests/run/pair-inside.sh $(GUEST)/vmlinuz:/payload
 
 .PHONY: run run-files
-run: ## two guests, one wire: remote write, read and reduce into on-board memory (WIRE=netdev: over QEMU's sockets)
+run: ## two guests, one wire: remote write, read and reduce into on-board memory (WIRE=netdev: over QEMU's sockets; TOPOLOGY=FILE: through netdam-fabric)
 	$(Q)start=$$(date +%s%N); $(MAKE) --no-print-directory setup && $(MAKE) --no-print-directory run-files && \
-	  tests/run/run.py --started $$start $(if $(WIRE),--wire $(WIRE))
+	  tests/run/run.py --started $$start $(if $(WIRE),--wire $(WIRE)) $(if $(TOPOLOGY),--topology $(TOPOLOGY))
 
-run-files: $(RUN_FILES) | qemu
+RUN_FABRIC := $(BUILD)/sim/netdam-fabric $(BUILD)/sim/netdam-node
+run-files: $(RUN_FILES) $(if $(TOPOLOGY),$(RUN_FABRIC)) | qemu
 
 SLOW_TESTS += tests/run/run_test.py
 tests/run/run_test.py: $(RUN_FILES) tests/run/run.py | qemu
+SLOW_TESTS += tests/run/fabric_run_test.py
+tests/run/fabric_run_test.py: $(RUN_FILES) $(RUN_FABRIC) tests/run/run.py tests/run/faulty.conf | qemu

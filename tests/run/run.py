@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Boots two guests with a NetDAM card each over one wire, has them work on each other's on-board memory, and writes what
-was seen to a JSON file. A second card in each guest shares a network with two nodes that run beside the guests. Exits 0
-if every check holds."""
+was seen to a JSON file. A second card in each guest shares a network with two nodes that run beside the guests. With
+--topology there is one card in each guest, and netdam-fabric is the network of both, of two nodes beside them, and of the
+nodes that the file describes. Exits 0 if every check holds."""
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +23,8 @@ import boot  # noqa: E402
 
 RUN = os.path.join(ROOT, "build", "run")
 FIRMWARE = os.path.join(ROOT, "build", "firmware", "netdam-fw.so")
+FABRIC = os.path.join(ROOT, "build", "sim", "netdam-fabric")
+NODE = os.path.join(ROOT, "build", "sim", "netdam-node")
 PAYLOAD = os.path.join(ROOT, "build", "guest", "vmlinuz")
 KEY = "6e657464616d2121"
 ADDRESSES = {"a": "10.78.0.1", "b": "10.78.0.2"}
@@ -28,6 +32,8 @@ CARD = "pci:0000:00:10.0"
 # The network of the second cards, and of the nodes.
 SHARED = {"a": "10.78.1.1", "b": "10.78.1.2", "c": "10.78.1.3", "d": "10.78.1.4"}
 SHARED_CARD = "pci:0000:00:11.0"
+# With --topology: ports of the file, and who is at them.
+FABRIC_ADDRESSES = {**ADDRESSES, "c": "10.78.0.3", "d": "10.78.0.4"}
 FACTORS = {"a": 3, "b": 5, "c": 7, "d": 11}
 ONBOARD_BYTES = 64 << 20
 MTU = 9000
@@ -38,6 +44,7 @@ OPERATIONS = ["write", "read", "reduce", "fetch-add", "cas"]
 BULK = ["write", "read", "reduce"]
 CHECKS = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok",
           "bus_master_off_ok", "marker_in_onboard", "marker_control_found", "interrupts_ok"]
+FABRIC_CHECKS = ["nodes_ok", "fabric_balanced"]
 MACHINE = ["-machine", "kernel-irqchip=split", "-device", "intel-iommu,intremap=on"]
 
 
@@ -65,10 +72,11 @@ class Card:
 class Node:
     """The same program beside the guests: a node without a card, on the network of the second cards."""
 
-    def __init__(self, name, directory):
+    def __init__(self, name, address, port):
+        """`port`: of its device, such as "wire=PATH:PEER"."""
         self.name = name
-        self.path = os.path.join(directory, name)
-        self.peer_path = os.path.join(directory, f"hub-{name}")
+        self.address = address
+        self.port = port
         self._process = subprocess.Popen([os.path.join(RUN, "pair")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):
@@ -99,9 +107,67 @@ class Node:
         self.ask(command)
         return self.answer(command)
 
-    def open(self):
-        address = SHARED[self.name]
-        self.do(f"open {KEY} {address} {address} udp:{address}:20036,memory=64M,mtu={MTU},wire={self.path}:{self.peer_path}")
+    def open(self, other=None):
+        self.do(f"open {KEY} {self.address} {other or self.address} udp:{self.address}:20036,memory=64M,mtu={MTU},{self.port}")
+
+
+class Network:
+    """netdam-fabric, and the file's nodes."""
+
+    def __init__(self, topology, directory):
+        self.control = os.path.join(directory, "control")
+        self._stack = contextlib.ExitStack()
+        with self._stack:
+            fabric = self._start([FABRIC, "--json", "--control", self.control, topology])
+            self._ready(fabric, "netdam-fabric")
+            ports = self.ask("list")["ports"]
+            self.paths = {port["name"]: port.get("path") for port in ports}
+            missing = sorted(set(FABRIC_ADDRESSES) - set(self.paths))
+            if missing:
+                raise boot.GuestError(f"{topology}: has no port {', '.join(missing)}")
+            self.nodes = []
+            if set(self.paths) - set(FABRIC_ADDRESSES):
+                self.nodes = self._start_nodes(topology)
+            self._stack = self._stack.pop_all()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def _start(self, command):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self._stack.callback(self._end, process)
+        return process
+
+    @staticmethod
+    def _end(process):
+        process.terminate()
+        process.communicate()
+
+    @staticmethod
+    def _ready(process, name):
+        line = process.stdout.readline()
+        if not line:
+            raise boot.GuestError(f"{name} has ended with status {process.wait()}")
+        return json.loads(line)
+
+    def _start_nodes(self, topology):
+        nodes = []
+        process = self._start([NODE, "--json", "--topology", topology])
+        while (line := self._ready(process, "netdam-node"))["event"] != "all-ready":
+            nodes.append(line)
+        return nodes
+
+    def ask(self, command):
+        done = subprocess.run([FABRIC, "ctl", self.control, command], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise boot.GuestError(f"netdam-fabric: {command}: {done.stdout or done.stderr}")
+        return json.loads(done.stdout)
+
+    def link(self, name):
+        return f"memif={self.paths[name]},role=client"
 
 
 def both(cards, commands):
@@ -113,15 +179,15 @@ def both(cards, commands):
 
 def make_guest(name, link, shared):
     """`link`: the wire between the first cards, as a property of -device, or an end of boot.wire()."""
-    wires = [shared] if isinstance(link, str) else [shared, link]
+    wires = [end for end in (shared, link) if end is not None and not isinstance(end, str)]
     number = ord(name) - 96
     args = list(MACHINE)
     for slot, memory, wire, address, mac in (
             (CARD, "onboard", link if isinstance(link, str) else "netdev=net1", ADDRESSES[name], f"02:00:0a:4e:00:0{number}"),
-            (SHARED_CARD, "onboard2", "netdev=net0", SHARED[name], f"02:00:0a:4e:01:0{number}")):
+            (SHARED_CARD, "onboard2", "netdev=net0", SHARED[name], f"02:00:0a:4e:01:0{number}"))[:1 if shared is None else 2]:
         args += ["-device", f"netdam,addr=0x{slot[-4:-2]},memdev={memory},{wire},ip={address}/24,mac={mac},mtu={MTU},firmware={FIRMWARE}"]
     return boot.Guest(f"run-{name}", "pair-inside.sh", initrd=os.path.join(RUN, "pair.cpio"),
-                      memories={"onboard": ONBOARD_BYTES, "onboard2": ONBOARD_BYTES}, wires=wires, hub=name == "a", args=args,
+                      memories={"onboard": ONBOARD_BYTES, "onboard2": ONBOARD_BYTES}, wires=wires, hub=name == "a" and shared is not None, args=args,
                       append="intel_iommu=on")
 
 
@@ -189,30 +255,67 @@ def lock(a, b, result):
         f"the lock was taken {sum(int(answer['refused']) for answer in answers)} times when asked for")
 
 
+def sum_vectors(members, addresses, result):
+    """One descriptor in each member's ring; every element is checked by every member."""
+    group = " ".join(addresses[member.name] for member in members)
+    both(members, [f"group {rank} {group}" for rank in range(len(members))])
+    both(members, [f"vector {FACTORS[member.name]}" for member in members])
+    answers = both(members, ["all-reduce " + " ".join(str(FACTORS[member.name]) for member in members)] * len(members))
+    stats = both(members, ["stat"] * len(members))
+    result["all_reduce_members"] = len(members)
+    result["all_reduce_elements"] = int(answers[0]["elements"])
+    result["all_reduce_seconds"] = max(float(answer["seconds"]) for answer in answers)
+    result["all_reduce_ok"] = all(answer["wrong"] == "0" for answer in answers) and all(
+        stat["main_memory_bytes"] == "0" for stat in stats)
+    say(f"A, B and two nodes beside them summed vectors of {answers[0]['elements']} float32, one descriptor each: "
+        f"{', '.join(answer['wrong'] for answer in answers)} elements wrong, {result['all_reduce_seconds'] * 1e3:.0f} ms")
+
+
 def all_reduce(a, b, result):
     """The second cards of both guests and two nodes beside them, on one hub in A's QEMU."""
     for card in (a, b):
         card.do("close")
         card.do(f"open {KEY} {SHARED[card.name]} {SHARED[card.name]} {SHARED_CARD}")
         card.do("bus-master off")
-    with tempfile.TemporaryDirectory(prefix="netdam-run-") as directory, Node("c", directory) as c, Node("d", directory) as d:
-        for node in (c, d):
-            a.guest.plug(f"node-{node.name}", node.peer_path, node.path)
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="netdam-run-"))
+        members = [a, b]
+        for name in ("c", "d"):
+            path, peer_path = os.path.join(directory, name), os.path.join(directory, f"hub-{name}")
+            a.guest.plug(f"node-{name}", peer_path, path)
+            node = stack.enter_context(Node(name, SHARED[name], f"wire={path}:{peer_path}"))
             node.open()
-        members = [a, b, c, d]
-        addresses = " ".join(SHARED[member.name] for member in members)
-        both(members, [f"group {rank} {addresses}" for rank in range(len(members))])
-        both(members, [f"vector {FACTORS[member.name]}" for member in members])
-        answers = both(members, ["all-reduce " + " ".join(str(FACTORS[member.name]) for member in members)] * len(members))
-        stats = both(members, ["stat"] * len(members))
+            members.append(node)
+        sum_vectors(members, SHARED, result)
     still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
-    result["all_reduce_members"] = len(members)
-    result["all_reduce_elements"] = int(answers[0]["elements"])
-    result["all_reduce_seconds"] = max(float(answer["seconds"]) for answer in answers)
-    result["all_reduce_ok"] = all(answer["wrong"] == "0" for answer in answers) and all(
-        stat["main_memory_bytes"] == "0" for stat in stats) and still_off == ["0"] * 2
-    say(f"A, B and two nodes beside them summed vectors of {answers[0]['elements']} float32, one descriptor each: "
-        f"{', '.join(answer['wrong'] for answer in answers)} elements wrong, {result['all_reduce_seconds'] * 1e3:.0f} ms")
+    result["all_reduce_ok"] = result["all_reduce_ok"] and still_off == ["0"] * 2
+
+
+def all_reduce_through(network, a, b, result):
+    """The cards of both guests and two nodes beside them, at four ports of the fabric; then one of these and the file's nodes."""
+    with contextlib.ExitStack() as stack:
+        members = [a, b]
+        for name in ("c", "d"):
+            node = stack.enter_context(Node(name, FABRIC_ADDRESSES[name], f"memif={network.paths[name]}"))
+            node.open()
+            members.append(node)
+        sum_vectors(members, FABRIC_ADDRESSES, result)
+        result["nodes"] = len(network.nodes)
+        result["nodes_ok"] = all(visit(members[2], node) for node in network.nodes)
+    say(f"C wrote a file into each of {len(network.nodes)} nodes of the topology and read it back: "
+        f"{'as it was' if result['nodes_ok'] else 'WRONG'}")
+
+
+def visit(card, node):
+    """A file there and back."""
+    with open(PAYLOAD, "rb") as file:
+        expected = hashlib.sha256(file.read()).hexdigest()
+    card.do("close")
+    card.open(node["address"])
+    size = int(card.do(f"load {PAYLOAD}")["bytes"])
+    card.do("push")
+    card.do("pull")
+    return card.do(f"sha256 {size}")["sha256"] == expected
 
 
 def measure(a, result):
@@ -281,7 +384,7 @@ def open_cards(a, b):
         card.do(f"open {KEY} {ADDRESSES[card.name]} {ADDRESSES[other.name]} {CARD}")
 
 
-def work(a, b, result):
+def work(a, b, network, result):
     off = [card.do("bus-master off")["bus_master"] for card in (a, b)]
     say("bus mastering is off on both cards: they cannot reach main memory, nor raise MSI-X")
     move_file(a, b, result)
@@ -295,7 +398,15 @@ def work(a, b, result):
     result["main_memory_bytes"] = sum(int(stat["main_memory_bytes"]) for stat in stats)
     result["retransmissions"] = sum(int(stat["retransmissions"]) for stat in stats)
     still_off = [card.do("bus-master")["bus_master"] for card in (a, b)]
-    all_reduce(a, b, result)
+    if network is None:
+        all_reduce(a, b, result)
+    else:
+        all_reduce_through(network, a, b, result)
+        totals = network.ask("counters")["totals"]
+        result["fabric"] = totals
+        result["fabric_balanced"] = totals["balanced"]
+        say(f"through the fabric went {totals['in']} frames: {totals['dropped']} lost, {totals['copies']} copies made; "
+            f"cards sent {result['retransmissions']} again")
     result["bus_master_off_ok"] = off + still_off == ["0"] * 4 and all(
         result[name] for name in ("file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok"))
 
@@ -322,22 +433,29 @@ def main():
     parser.add_argument("--result", default=os.path.join(RUN, "result.json"), help="default: %(default)s")
     parser.add_argument("--wire", choices=("memif", "netdev"), default="memif", help="between the first cards: the fast wire, "
                         "or a QEMU netdev (default: %(default)s)")
+    parser.add_argument("--topology", help="netdam-fabric between all, as this file describes: with memif ports a, b, c and d")
     options = parser.parse_args()
     boot.exit_on_signals()
     os.makedirs(RUN, exist_ok=True)
     result = {"accelerator": boot.accelerator(), "cpus": os.cpu_count(), "commit": commit(),
-              "wire": options.wire, "previous_run_seconds": previous_seconds(options.result)}
-    shared = boot.wire("dgram")
+              "wire": options.topology or options.wire, "previous_run_seconds": previous_seconds(options.result)}
     try:
-        with tempfile.TemporaryDirectory(prefix="netdam-run-") as directory, \
-                make_guest("a", (ends := links(options.wire, directory))[0], shared[0]) as guest_a, \
-                make_guest("b", ends[1], shared[1]) as guest_b:
+        with contextlib.ExitStack() as stack:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="netdam-run-"))
+            network = None
+            if options.topology:
+                network = stack.enter_context(Network(options.topology, directory))
+                ends, shared = (network.link("a"), network.link("b")), (None, None)
+            else:
+                ends, shared = links(options.wire, directory), boot.wire("dgram")
+            guest_a = stack.enter_context(make_guest("a", ends[0], shared[0]))
+            guest_b = stack.enter_context(make_guest("b", ends[1], shared[1]))
             a, b = Card("a", guest_a), Card("b", guest_b)
             for card in (a, b):
                 card.guest.wait_line(r"^pair: ready$")
             say(f"two guests are up ({result['accelerator']}, {result['wire']})")
             open_cards(a, b)
-            work(a, b, result)
+            work(a, b, network, result)
             wait_by_interrupt(a, b, result)
             say(f"the cards' own count of bytes moved to or from main memory: {result['main_memory_bytes']}")
             for card in (a, b):
@@ -347,7 +465,7 @@ def main():
         print(f"run: {error}", file=sys.stderr)
         return 1
     result["run_seconds"] = round((time.time_ns() - options.started) / 1e9, 2)
-    passed = all(result[name] for name in CHECKS) and result["marker_in_main_memory"] == 0 \
+    passed = all(result[name] for name in CHECKS + (FABRIC_CHECKS if options.topology else [])) and result["marker_in_main_memory"] == 0 \
         and result["main_memory_bytes"] == 0 and status == [0, 0]
     result["passed"] = passed
     with open(options.result + ".new", "w", encoding="ascii") as file:

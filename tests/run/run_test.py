@@ -15,12 +15,13 @@ ZERO = ["marker_in_main_memory", "main_memory_bytes"]
 NUMBERS = ["write_lat_p50_us", "write_bw_64k_GBps", "run_seconds"]
 
 
-def main():
+def main(*options, also=()):
+    """Runs with these options; further entries of the result have to be true."""
     try:
         os.unlink(RESULT)
     except FileNotFoundError:
         pass
-    run = subprocess.run([os.path.join(HERE, "run.py"), "--result", RESULT], capture_output=True, text=True, check=False)
+    run = subprocess.run([os.path.join(HERE, "run.py"), "--result", RESULT, *options], capture_output=True, text=True, check=False)
     for line in (run.stdout + run.stderr).splitlines():
         print(f"# {line}")
     try:
@@ -29,7 +30,7 @@ def main():
     except (OSError, ValueError):
         result = {}
     checks = [("the run exits with 0", run.returncode == 0)]
-    checks += [(f"{name} is true", result.get(name) is True) for name in TRUE]
+    checks += [(f"{name} is true", result.get(name) is True) for name in [*TRUE, *also]]
     checks += [(f"{name} is 0", result.get(name) == 0 and name in result) for name in ZERO]
     checks += [(f"{name} is there", isinstance(result.get(name), (int, float)) and result[name] > 0) for name in NUMBERS]
     print(f"1..{len(checks)}")

@@ -19,8 +19,8 @@ json_t *ndfab_report_list(const struct ndfab_fabric *fabric)
 
     for (uint32_t i = 0; i < topology->port_count; i++) {
         const struct ndsim_topology_port *spec = &topology->ports[i];
-        json_t *port = json_pack("{s:s,s:s,s:b}", "name", spec->name, "type", port_types[spec->type], "up",
-                                 (int)fabric->ports[i].up);
+        json_t *port = json_pack("{s:s,s:s,s:b,s:b}", "name", spec->name, "type", port_types[spec->type], "node",
+                                 (int)(spec->node != UINT32_MAX), "up", (int)fabric->ports[i].up);
 
         if (spec->path != NULL) {
             json_object_set_new(port, "path", json_string(spec->path));

@@ -125,9 +125,7 @@ class Network:
             missing = sorted(set(FABRIC_ADDRESSES) - set(self.paths))
             if missing:
                 raise boot.GuestError(f"{topology}: has no port {', '.join(missing)}")
-            self.nodes = []
-            if set(self.paths) - set(FABRIC_ADDRESSES):
-                self.nodes = self._start_nodes(topology)
+            self.nodes = self._start_nodes(topology) if any(port["node"] for port in ports) else []
             self._stack = self._stack.pop_all()
 
     def __enter__(self):

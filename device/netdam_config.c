@@ -172,6 +172,7 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
         .peers = s->peers,
         .lanes = s->lanes,
         .lane_windows = s->lane_windows,
+        .paths = s->paths,
         .cpu_features = ndfw_platform_cpu_features(),
     };
 

@@ -120,6 +120,7 @@ struct NetdamState {
     uint32_t peers;
     uint32_t lanes;
     uint32_t lane_windows;
+    uint32_t paths;
     uint32_t vectors;
     uint32_t memif_id;
     uint32_t spins;

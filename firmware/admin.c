@@ -261,11 +261,11 @@ static enum netdam_admin_status queue_query(const struct ndfw *fw, const uint64_
     return NETDAM_ADMIN_STATUS_OK;
 }
 
-/* False if no packet can go to such an address, or none of this family from here. Behind the port is the tenant. */
+/* False if no packet can go to such an address, or none of this family from here. Paths, port and tenant are behind it. */
 static bool parse_address(const struct ndfw *fw, const uint64_t *args, struct ndfw_endpoint *endpoint)
 {
     static const uint8_t none[16] = {0};
-    unsigned family = args[2] & 0xffff;
+    unsigned family = args[2] & 0xff;
 
     memset(endpoint, 0, sizeof(*endpoint));
     endpoint->family = (uint8_t)family;
@@ -291,9 +291,10 @@ static bool parse_address(const struct ndfw *fw, const uint64_t *args, struct nd
 
 static enum netdam_admin_status peer_open(struct ndfw *fw, const uint64_t *args, uint64_t *results)
 {
+    uint8_t paths = (uint8_t)(args[2] >> 8);
     struct ndfw_endpoint endpoint;
 
-    if (!parse_address(fw, args, &endpoint) || endpoint.port == 0) {
+    if (!parse_address(fw, args, &endpoint) || endpoint.port == 0 || paths > fw->config.paths) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
     if (!has_tenant(fw, args[2] >> 32)) {
@@ -305,6 +306,7 @@ static enum netdam_admin_status peer_open(struct ndfw *fw, const uint64_t *args,
         if (!peer->in_use) {
             peer->endpoint = endpoint;
             peer->tenant = (uint32_t)(args[2] >> 32);
+            peer->path_count = paths != 0 ? paths : (uint8_t)fw->config.paths;
             ndfw_peer_start(fw, peer);
             results[0] = i;
             return NETDAM_ADMIN_STATUS_OK;
@@ -328,7 +330,7 @@ static enum netdam_admin_status neighbour_set(struct ndfw *fw, const uint64_t *a
     netdam_be48 mac = netdam_be48_make(args[3]);
     struct ndfw_endpoint endpoint;
 
-    if (!parse_address(fw, args, &endpoint) || args[2] >> 16 != 0 || args[3] >> 48 != 0 || args[3] == 0 ||
+    if (!parse_address(fw, args, &endpoint) || args[2] >> 8 != 0 || args[3] >> 48 != 0 || args[3] == 0 ||
         (mac.b[0] & 1) != 0) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }

@@ -2,10 +2,14 @@
 /* The image's entry: configuration, state, and the calls that the platform makes. */
 #include "ndfw.h"
 
+#include "path.h"
+
 #define MS UINT64_C(1000000)
 
 /* Descriptors of one queue pair before the next has its turn. */
 #define TURN_DESCRIPTORS 16u
+/* Enough that a few ways of equal cost have one each, however unfortunate the hash. */
+#define PATHS 16u
 /* How soon a pair is looked at again whose software leaves no room for completions. */
 #define STARVED_NS MS
 
@@ -67,6 +71,8 @@ static void fill_defaults(struct netdam_fw_config *config)
     DEFAULT(tenants, 16);
     DEFAULT(tenant_senders, 256);
     DEFAULT(first_number, 1);
+    /* The ports behind the own one. */
+    DEFAULT(paths, config->udp_port <= NDFW_PORT_MAX - PATHS + 1 ? PATHS : NDFW_PORT_MAX - config->udp_port + 1);
 }
 
 static bool networks_are_possible(const struct netdam_fw_config *config)
@@ -117,6 +123,8 @@ static const char *check_config(const struct netdam_fw_config *config)
     CHECK(config->rto_initial_ns <= UINT64_C(1) << 48, "rto_initial_ns");
     CHECK(config->tenants <= 1u << 10, "tenants");
     CHECK(config->tenant_senders <= 1u << 16, "tenant_senders");
+    CHECK(config->paths <= NETDAM_FW_PATHS_MAX, "paths");
+    CHECK(config->paths - 1 <= NDFW_PORT_MAX - config->udp_port, "paths");
     CHECK(config->first_number < NETDAM_NUMBER_MAX, "first_number");
     CHECK(config->function_index == 0, "function_index");
 #undef CHECK
@@ -141,6 +149,7 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
 {
     struct ndfw scratch;
     struct ndfw_flight *flights;
+    struct ndfw_path *paths;
 
     if (fw == NULL) {
         fw = &scratch;
@@ -153,6 +162,7 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     fw->peers = take(arena, (config->peers + 1) * sizeof(fw->peers[0]));
     fw->peer_by_context.mask = ndfw_map_slots(config->peers + 1) - 1;
     fw->peer_by_context.slots = take(arena, ((size_t)fw->peer_by_context.mask + 1) * sizeof(uint32_t));
+    paths = take(arena, ((size_t)config->peers + 1) * config->paths * sizeof(paths[0]));
     flights = take(arena, ((size_t)config->peers + 1) * 2 * config->window * sizeof(flights[0]));
     fw->operations = take(arena, config->operations * sizeof(fw->operations[0]));
     fw->tours = take(arena, config->chains * sizeof(fw->tours[0]));
@@ -171,6 +181,7 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     for (uint32_t i = 0; arena->base != NULL && i <= config->peers; i++) {
         fw->peers[i].lane.flights = flights + (size_t)i * 2 * config->window;
         fw->peers[i].laneless.flights = fw->peers[i].lane.flights + config->window;
+        fw->peers[i].paths = paths + (size_t)i * config->paths;
     }
 }
 
@@ -246,10 +257,10 @@ static void op_stop(void *state, uint64_t now_ns)
             continue;
         }
         if (peer->generation != 0 && peer->confirmed != peer->lane.floor) {
-            (void)ndfw_send_confirm(fw, peer, peer, peer->generation);
+            (void)ndfw_send_confirm(fw, peer, peer, peer->generation, peer->path_steady);
         }
         if (!ndfw_way_is_confirmed(&peer->way)) {
-            (void)ndfw_send_confirm(fw, ndfw_chain_context(fw), peer, peer->way.generation);
+            (void)ndfw_send_confirm(fw, ndfw_chain_context(fw), peer, peer->way.generation, peer->path_steady);
         }
     }
     ndfw_queue_signal(fw);

@@ -306,7 +306,7 @@ static uint32_t ip_bytes(const struct ndfw_endpoint *to)
     return to->family == 6 ? NETDAM_IPV6_BYTES : NETDAM_IPV4_BYTES;
 }
 
-uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes)
+uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t path, uint32_t datagram_bytes)
 {
     uint32_t udp_bytes = NETDAM_UDP_BYTES + datagram_bytes;
     uint32_t bytes = NETDAM_ETHERNET_BYTES + ip_bytes(to) + udp_bytes;
@@ -345,7 +345,7 @@ uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint3
                                                   to->address, 4)));
     }
     udp = ip + ip_bytes(to);
-    ndfw_put16(udp, fw->config.udp_port);
+    ndfw_put16(udp, fw->config.udp_port + path);
     ndfw_put16(udp + 2, to->port);
     ndfw_put16(udp + 4, udp_bytes);
     ndfw_put16(udp + 6, 0);

@@ -195,7 +195,8 @@ static void pass_on(struct ndfw *fw, const struct ndfw_packet *packet, struct ho
         not_forwarded(fw, packet);
         return;
     }
-    datagram = ndfw_frame_begin(fw, &hop->next, bytes);
+    /* The path that the originator chose, all the way round: its port is the one that answers go to. */
+    datagram = ndfw_frame_begin(fw, &hop->next, packet->from.port % fw->config.paths, bytes);
     if (datagram == NULL) {
         not_forwarded(fw, packet);
         return;

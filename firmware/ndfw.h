@@ -25,6 +25,8 @@ int memcmp(const void *a, const void *b, size_t bytes);
 #define NDFW_LENGTH_MAX     (UINT32_C(1) << 30)
 #define NDFW_LOOPBACK_SLOTS 16u
 #define NDFW_NONE           UINT32_MAX
+#define NDFW_PATH_NONE      UINT8_MAX
+#define NDFW_PORT_MAX       65535u
 #define NDFW_GROUP_MAX      16u /* requests that share a packet */
 #define NDFW_SPANS_MAX      (NDFW_GROUP_MAX * NETDAM_LIST_MAX)
 
@@ -202,10 +204,12 @@ struct ndfw_flight {
     uint64_t sent_ns;
     uint32_t operation;
     uint32_t offset;
-    uint32_t length;
+    uint16_t length;
     uint16_t tries; /* repetitions so far */
     uint8_t state;  /* enum ndfw_flight_state */
-    bool repaired;  /* sent again before its timer ran out */
+    uint8_t path; /* the last one that it was sent by, or NDFW_PATH_NONE: was answered BUSY, and waits for its timer */
+    uint8_t repairs; /* times that it was sent again before its timer ran out */
+    bool timed;      /* its timer ran out the last time */
 };
 
 /* Numbers of one kind towards one peer: those of the lane, or those of requests without lane. */
@@ -239,6 +243,10 @@ struct ndfw_peer {
     uint64_t generation;
     uint64_t srtt_ns; /* 0: nothing measured */
     uint64_t rttvar_ns;
+    uint64_t base_ns; /* shortest round trip, since base_turn_ns minus a while; and in the while before */
+    uint64_t base_before_ns;
+    uint64_t base_turn_ns;
+    struct ndfw_path *paths;      /* by source port, from the own port on */
     uint64_t recovery_ns;         /* losses of packets sent before this have been answered for */
     uint64_t heard_ns;            /* last answer that matched */
     uint64_t control_deadline_ns; /* CONFIRM or ARP request: to be sent (again) then */
@@ -253,6 +261,11 @@ struct ndfw_peer {
     uint32_t payload_max;
     uint32_t tenant; /* 0: frames towards it carry no tag */
     uint16_t control_tries;
+    uint16_t loss; /* share of packets lost lately, of 65535 */
+    uint8_t path_count;
+    uint8_t path_next;     /* where the turn among paths begins */
+    uint8_t path_steady;   /* what is ORDERED stays on it */
+    uint8_t paths_retired; /* how many */
     bool in_use;
     bool closing;  /* only waits for its last floor to be confirmed */
     bool resolved; /* endpoint.mac is valid */
@@ -398,6 +411,7 @@ struct ndfw {
 /* A NetDAM packet whose form has been checked; payload points into the frame, or to where it was deciphered. */
 struct ndfw_packet {
     struct ndfw_endpoint from;
+    uint32_t to_port;
     const uint8_t *payload;
     uint64_t context;
     uint64_t number;
@@ -511,8 +525,11 @@ uint32_t ndfw_node_bytes(unsigned node_form);
 bool ndfw_flags_suit(unsigned flags, unsigned opcode, unsigned operation, unsigned type);
 /* What is not executed, or contradicts the instruction set: a status that depends on the packet alone. */
 enum netdam_status ndfw_check_instruction(const struct ndfw_packet *packet);
-/* Starts a frame with room for the payload and its CRC; returns where the NetDAM header goes, or NULL: port full. */
-uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
+/*
+ * Starts a frame with room for the payload and its CRC, from the own port or one of those behind it: `path`. Returns
+ * where the NetDAM header goes, or NULL: port full.
+ */
+uint8_t *ndfw_frame_begin(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t path, uint32_t datagram_bytes);
 void ndfw_frame_end(struct ndfw *fw, const struct ndfw_endpoint *to, uint32_t datagram_bytes);
 /* Completes a datagram: a tenant's tag, and the checksums. */
 void ndfw_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes);
@@ -666,6 +683,8 @@ void ndfw_chain_start(struct ndfw *fw);
 void ndfw_peer_fail_waiting(struct ndfw *fw, struct ndfw_peer *peer, enum netdam_status status);
 void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence, uint64_t number,
                         enum netdam_status status, uint8_t hop);
+/* A flight that is under way is sent again as soon as possible. */
+void ndfw_flight_again(struct ndfw_peer *peer, struct ndfw_sequence *sequence, struct ndfw_flight *flight);
 struct ndfw_flight *ndfw_flight_at(const struct ndfw *fw, const struct ndfw_sequence *sequence, uint64_t number);
 uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, unsigned tries);
 uint64_t ndfw_flight_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, const struct ndfw_flight *flight);
@@ -685,7 +704,7 @@ uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netd
 bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more);
 /* The floor of a context for a peer's node: the peer's own context, or that of chains. */
 bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const struct ndfw_peer *peer,
-                       uint64_t generation);
+                       uint64_t generation, uint32_t path);
 
 enum ndfw_sent {
     NDFW_SENT_OK,

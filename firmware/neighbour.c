@@ -3,6 +3,7 @@
 #include "ndfw.h"
 
 #include "checksum.h"
+#include "path.h"
 
 #define ETHERTYPE_ARP         0x0806
 #define ETHERTYPE_IPV6        0x86dd
@@ -34,7 +35,7 @@ static size_t address_bytes(unsigned family)
 
 bool ndfw_is_self(const struct ndfw *fw, const struct ndfw_endpoint *endpoint)
 {
-    if (endpoint->port != fw->config.udp_port) {
+    if (!ndfw_is_own_port(fw, endpoint->port)) {
         return false;
     }
     return endpoint->family == 6 ? memcmp(endpoint->address, fw->config.ipv6, 16) == 0

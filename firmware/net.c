@@ -3,6 +3,7 @@
 #include "ndfw.h"
 
 #include "checksum.h"
+#include "path.h"
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_ARP  0x0806
@@ -17,6 +18,16 @@ void ndfw_dropped(struct ndfw *fw, enum netdam_counter counter, size_t bytes)
     ndfw_trace(fw, NETDAM_FW_TRACE_RX_ERR_DROP, counter, bytes, 0);
 }
 
+/* Requests come to the own port, answers also to those that requests went out by. */
+static bool is_ours(const struct ndfw *fw, const uint8_t *udp, size_t bytes)
+{
+    const size_t kind_at = NETDAM_UDP_BYTES + offsetof(struct netdam_wire_header, kind);
+    uint32_t port = ndfw_get16(udp + 2);
+
+    return port == fw->config.udp_port ||
+           (ndfw_is_own_port(fw, port) && bytes > kind_at && udp[kind_at] == NETDAM_KIND_RESPONSE);
+}
+
 /*
  * `udp` has `bytes` bytes up to the end that IP names; `pseudo` is the sum of the pseudo-header. Of the packet, address
  * and link-layer address of the sender are filled in.
@@ -26,7 +37,7 @@ static enum ndfw_taken receive_udp(struct ndfw *fw, struct ndfw_packet *packet, 
 {
     enum netdam_counter counter;
 
-    if (bytes < NETDAM_UDP_BYTES || ndfw_get16(udp + 2) != fw->config.udp_port) {
+    if (bytes < NETDAM_UDP_BYTES || !is_ours(fw, udp, bytes)) {
         return NDFW_TAKEN_NOT;
     }
     if (ndfw_get16(udp + 4) != bytes) {
@@ -39,6 +50,7 @@ static enum ndfw_taken receive_udp(struct ndfw *fw, struct ndfw_packet *packet, 
         return NDFW_TAKEN_DEVICE;
     }
     packet->from.port = (uint16_t)ndfw_get16(udp);
+    packet->to_port = ndfw_get16(udp + 2);
     switch (ndfw_decode(fw, udp + NETDAM_UDP_BYTES, bytes - NETDAM_UDP_BYTES, packet, &counter)) {
     case NDFW_DECODED_DROP:
         ndfw_dropped(fw, counter, bytes);

@@ -2,10 +2,14 @@
 /* Requester contexts: numbers, windows, answers, time-outs, generations. */
 #include "ndfw.h"
 
+#include "path.h"
+
 #define WINDOW_START 32u
 #define WINDOW_LEAST 4u
 /* Repetitions without any answer before the link-layer address is asked for anew. */
 #define DOUBT_TRIES 3u
+/* What is lost again and again while others are answered is left to its timer, and that to its bound. */
+#define REPAIRS_MOST 8u
 
 bool ndfw_uses_lane(unsigned opcode, bool without)
 {
@@ -51,6 +55,7 @@ static void start_context(struct ndfw *fw, struct ndfw_peer *peer)
     peer->srtt_ns = peer->rttvar_ns = peer->recovery_ns = peer->heard_ns = 0;
     peer->window = fw->config.window < WINDOW_START ? fw->config.window : WINDOW_START;
     peer->window_credit = 0;
+    ndfw_paths_start(peer);
     peer->control_tries = 0;
     peer->control_deadline_ns = NETDAM_FW_NEVER;
     peer->list_head = peer->list_tail = NDFW_NONE;
@@ -76,6 +81,7 @@ void ndfw_chain_start(struct ndfw *fw)
 
     memset(&chain->endpoint, 0, sizeof(chain->endpoint));
     chain->tenant = 0;
+    chain->path_count = (uint8_t)fw->config.paths;
     start_context(fw, chain);
     chain->resolved = true;
 }
@@ -128,23 +134,7 @@ uint64_t ndfw_peer_rto_ns(const struct ndfw *fw, const struct ndfw_peer *peer, u
     return rto < fw->config.rto_max_ns ? rto : fw->config.rto_max_ns;
 }
 
-/* Jacobson and Karels; only packets sent once are measured (Karn). */
-static void measure(struct ndfw_peer *peer, uint64_t rtt_ns)
-{
-    if (peer->srtt_ns == 0) {
-        peer->srtt_ns = rtt_ns + 1;
-        peer->rttvar_ns = rtt_ns / 2;
-    } else {
-        uint64_t error = rtt_ns > peer->srtt_ns ? rtt_ns - peer->srtt_ns : peer->srtt_ns - rtt_ns;
-
-        peer->rttvar_ns += error / 4;
-        peer->rttvar_ns -= peer->rttvar_ns / 4;
-        peer->srtt_ns += rtt_ns / 8 + 1;
-        peer->srtt_ns -= peer->srtt_ns / 8;
-    }
-}
-
-/* One packet more for each round trip without loss; half for each with. */
+/* One packet more for each round trip without loss; half for each with losses that are congestion's. */
 static void grow_window(const struct ndfw *fw, struct ndfw_peer *peer)
 {
     if (++peer->window_credit >= peer->window) {
@@ -173,6 +163,7 @@ void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_seq
     uint32_t index = flight->operation;
     struct ndfw_operation *operation = &fw->operations[index];
 
+    ndfw_path_left(peer, flight);
     sequence->again -= flight->state == NDFW_FLIGHT_AGAIN;
     flight->state = NDFW_FLIGHT_FINISHED;
     sequence->flying--;
@@ -249,15 +240,19 @@ void ndfw_peer_close(struct ndfw *fw, struct ndfw_peer *peer)
     ndfw_peer_release_if_closed(fw, peer);
 }
 
-static void send_all_again(const struct ndfw *fw, struct ndfw_sequence *sequence)
+void ndfw_flight_again(struct ndfw_peer *peer, struct ndfw_sequence *sequence, struct ndfw_flight *flight)
+{
+    if (flight->state == NDFW_FLIGHT_SENT) {
+        ndfw_path_left(peer, flight);
+        flight->state = NDFW_FLIGHT_AGAIN;
+        sequence->again++;
+    }
+}
+
+static void send_all_again(const struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence)
 {
     for (uint64_t number = sequence->floor; number < sequence->next; number++) {
-        struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
-
-        if (flight->state == NDFW_FLIGHT_SENT) {
-            flight->state = NDFW_FLIGHT_AGAIN;
-            sequence->again++;
-        }
+        ndfw_flight_again(peer, sequence, ndfw_flight_at(fw, sequence, number));
     }
 }
 
@@ -283,9 +278,9 @@ static void receive_stale(struct ndfw *fw, struct ndfw_peer *peer, const struct 
     if (before != 0 && netdam_generation_epoch(before) != netdam_generation_epoch(peer->generation)) {
         finish_all(fw, peer, &peer->lane, NETDAM_STATUS_UNKNOWN);
     } else {
-        send_all_again(fw, &peer->lane);
+        send_all_again(fw, peer, &peer->lane);
     }
-    send_all_again(fw, &peer->laneless);
+    send_all_again(fw, peer, &peer->laneless);
     ndfw_peer_release_if_closed(fw, peer);
 }
 
@@ -336,26 +331,27 @@ static uint32_t returned_bytes(unsigned opcode, const struct ndfw_flight *flight
 
 /*
  * An answer to a packet says that those sent before it should have been answered by now: one that is late by more than
- * round trips vary is sent again without waiting for its timer. Once only, so that the timer's bound on retries holds.
+ * round trips on its path vary is sent again without waiting for its timer. So many times only, so that there is a bound.
  */
 static void repair_losses(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence, uint64_t answered,
                           uint64_t sent_ns)
 {
-    uint64_t slack = peer->srtt_ns / 4 > peer->rttvar_ns * 2 ? peer->srtt_ns / 4 : peer->rttvar_ns * 2;
-    uint64_t late_ns = peer->srtt_ns + slack;
-
     if (peer->srtt_ns == 0) {
         return;
     }
     for (uint64_t number = sequence->floor; number < answered; number++) {
         struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
 
-        if (flight->state == NDFW_FLIGHT_SENT && !flight->repaired && flight->sent_ns <= sent_ns &&
-            fw->now_ns - flight->sent_ns > late_ns * stretch(fw, flight)) {
-            shrink_window(fw, peer, flight->sent_ns);
-            flight->repaired = true;
-            flight->state = NDFW_FLIGHT_AGAIN;
-            sequence->again++;
+        if (flight->state == NDFW_FLIGHT_SENT && flight->path != NDFW_PATH_NONE && flight->repairs < REPAIRS_MOST &&
+            flight->sent_ns <= sent_ns &&
+            fw->now_ns - flight->sent_ns > ndfw_path_late_ns(peer, flight) * stretch(fw, flight)) {
+            flight->repairs++;
+            flight->timed = false;
+            ndfw_path_lost(fw, peer, flight);
+            if (ndfw_peer_is_congested(peer)) {
+                shrink_window(fw, peer, flight->sent_ns);
+            }
+            ndfw_flight_again(peer, sequence, flight);
         }
     }
 }
@@ -402,6 +398,10 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
 
     bool chain = peer != NULL && ndfw_is_chain_context(fw, peer);
 
+    /* A CONFIRM for chains does not go where chains go. */
+    if (peer != NULL && !(chain && packet->opcode == NETDAM_OP_CONFIRM)) {
+        ndfw_path_answered(fw, peer, packet->to_port);
+    }
     if (peer != NULL && status == NETDAM_STATUS_STALE) {
         (chain ? ndfw_tour_stale(fw, packet) : receive_stale(fw, peer, packet));
         return;
@@ -426,12 +426,14 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     }
     ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
     peer->heard_ns = fw->now_ns;
-    if (flight->tries == 0) {
-        measure(peer, (fw->now_ns - flight->sent_ns) / stretch(fw, flight));
+    if (flight->tries == 0) { /* Karn: else it is not known which of them was answered */
+        ndfw_path_measure(fw, peer, flight, (fw->now_ns - flight->sent_ns) / stretch(fw, flight));
     }
     sent_ns = flight->sent_ns;
     if (status == NETDAM_STATUS_BUSY) {
         /* The flight stays as it is: its timer sends it again. */
+        ndfw_path_left(peer, flight);
+        flight->path = NDFW_PATH_NONE;
         shrink_window(fw, peer, flight->sent_ns);
         return;
     }
@@ -488,9 +490,10 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
         } else {
             doubtful |= flight->tries >= DOUBT_TRIES && peer->heard_ns < flight->sent_ns;
             shrink_window(fw, peer, flight->sent_ns);
-            flight->state = NDFW_FLIGHT_AGAIN;
+            flight->timed = true;
+            ndfw_path_lost(fw, peer, flight);
+            ndfw_flight_again(peer, sequence, flight);
             flight->tries++;
-            sequence->again++;
         }
     }
     sequence->deadline_ns = sequence->flying == 0 ? NETDAM_FW_NEVER : deadline;
@@ -514,6 +517,12 @@ bool ndfw_peer_is_exhausted(const struct ndfw_peer *peer)
 static bool has_to_confirm(const struct ndfw_peer *peer)
 {
     return peer->lane.flying == 0 && peer->confirmed != peer->lane.floor && peer->generation != 0;
+}
+
+/* Another one for each try: the first may be dead. */
+static uint32_t control_path(const struct ndfw_peer *peer)
+{
+    return ((uint32_t)peer->path_steady + peer->control_tries) % peer->path_count;
 }
 
 /*
@@ -545,7 +554,7 @@ static void control(struct ndfw *fw, struct ndfw_peer *peer)
     }
     if (!peer->resolved) {
         ndfw_net_solicit(fw, &peer->endpoint);
-    } else if (!ndfw_send_confirm(fw, peer, peer, peer->generation)) {
+    } else if (!ndfw_send_confirm(fw, peer, peer, peer->generation, control_path(peer))) {
         return; /* the port is full: as soon as it has room */
     }
     peer->control_deadline_ns = fw->now_ns + ndfw_peer_rto_ns(fw, peer, peer->control_tries);

@@ -2,6 +2,8 @@
 /* The requester: turns operations into packets, as far as windows and port allow. */
 #include "ndfw.h"
 
+#include "path.h"
+
 /* True if a request names something of the node's, and so needs its generation. */
 static bool needs_generation(unsigned opcode)
 {
@@ -52,12 +54,12 @@ uint32_t ndfw_packet_payload_max(const struct ndfw_peer *peer, const struct netd
 }
 
 bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const struct ndfw_peer *peer,
-                       uint64_t generation)
+                       uint64_t generation, uint32_t path)
 {
     /* Answers to CONFIRMs of the chains' context, which all nodes know, say by their distance whose they are. */
     uint64_t distance = context == peer ? 0 : (uint64_t)(peer - fw->peers);
     uint32_t bytes = ndfw_datagram_bytes(fw, 0, false, peer->tenant);
-    uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
+    uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, path, bytes);
     struct netdam_wire_segment *segment;
 
     if (datagram == NULL) {
@@ -127,7 +129,7 @@ static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const
             return NDFW_SENT_LOCAL_ERROR;
         }
     }
-    datagram = ndfw_frame_begin(fw, &peer->endpoint, bytes);
+    datagram = ndfw_frame_begin(fw, &peer->endpoint, flight->path, bytes);
     if (datagram == NULL) {
         return NDFW_SENT_PORT_FULL;
     }
@@ -165,12 +167,13 @@ static enum ndfw_sent send_packet(struct ndfw *fw, struct ndfw_peer *peer, const
     return NDFW_SENT_OK;
 }
 
-static void start_timer(const struct ndfw *fw, const struct ndfw_peer *peer, struct ndfw_sequence *sequence,
+static void start_timer(const struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence *sequence,
                         struct ndfw_flight *flight)
 {
     uint64_t due = fw->now_ns + ndfw_flight_rto_ns(fw, peer, flight);
 
     flight->sent_ns = fw->now_ns;
+    ndfw_path_sent(peer, flight);
     if (due < sequence->deadline_ns) {
         sequence->deadline_ns = due;
     }
@@ -195,6 +198,7 @@ static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequ
             continue;
         }
         flight->tries = flight->tries == 0 ? 1 : flight->tries; /* no longer fit for measuring the round trip */
+        flight->path = ndfw_path_choose(fw, peer, flight);
         switch (send_packet(fw, peer, sequence, number, flight, &status)) {
         case NDFW_SENT_OK:
             ndfw_count(fw, NETDAM_COUNTER_RETRANSMISSIONS, 1);
@@ -252,7 +256,7 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
     struct ndfw_flight flight = {
         .operation = index,
         .offset = operation->next_offset,
-        .length = left < most ? left : most,
+        .length = (uint16_t)(left < most ? left : most),
         .state = NDFW_FLIGHT_SENT,
     };
     struct ndfw_flight *place;
@@ -266,6 +270,7 @@ static enum emitted emit(struct ndfw *fw, struct ndfw_peer *peer, uint32_t index
         operation->held = true;
         return EMIT_HELD;
     }
+    flight.path = ndfw_path_choose(fw, peer, &flight);
     switch (send_packet(fw, peer, sequence, sequence->next, &flight, &status)) {
     case NDFW_SENT_PORT_FULL:
         return EMIT_PORT_FULL;
@@ -343,6 +348,12 @@ static bool renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
     return false;
 }
 
+/* Whoever has nothing to send does not ask which paths there are. */
+static bool is_at_work(const struct ndfw_peer *peer)
+{
+    return peer->list_head != NDFW_NONE || peer->lane.flying + peer->laneless.flying != 0;
+}
+
 bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end, bool *more)
 {
     uint32_t turn = 0, passed_over = 0;
@@ -351,6 +362,9 @@ bool ndfw_peer_pump(struct ndfw *fw, struct ndfw_peer *peer, uint64_t budget_end
         if (!pump_again(fw, peer, &peer->lane) || !pump_again(fw, peer, &peer->laneless)) {
             return false;
         }
+    }
+    if (peer->paths_retired != 0 && is_at_work(peer) && !ndfw_paths_probe(fw, peer)) {
+        return false;
     }
     (void)renew_if_exhausted(fw, peer);
     while (peer->list_head != NDFW_NONE) {

@@ -56,7 +56,7 @@ void ndfw_answer(struct ndfw *fw, const struct ndfw_packet *packet, const struct
         (answer->status != NETDAM_STATUS_OK && !refusal_is_allowed(fw))) {
         return;
     }
-    datagram = ndfw_frame_begin(fw, &packet->from, bytes);
+    datagram = ndfw_frame_begin(fw, &packet->from, 0, bytes);
     if (datagram == NULL) {
         ndfw_count(fw, NETDAM_COUNTER_ANSWERS_DROPPED, 1);
         return;

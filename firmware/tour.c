@@ -6,6 +6,7 @@
 #include "ndfw.h"
 
 #include "checksum.h"
+#include "path.h"
 
 static struct ndfw_tour *tour_of(const struct ndfw *fw, const struct ndfw_operation *operation)
 {
@@ -307,7 +308,7 @@ enum ndfw_sent ndfw_tour_send(struct ndfw *fw, uint64_t number, const struct ndf
             return NDFW_SENT_LOCAL_ERROR;
         }
     }
-    datagram = ndfw_frame_begin(fw, to, bytes);
+    datagram = ndfw_frame_begin(fw, to, flight->path, bytes);
     if (datagram == NULL) {
         return NDFW_SENT_PORT_FULL;
     }
@@ -515,10 +516,7 @@ void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet)
             ndfw_flight_finish(fw, chain, &chain->lane, number, NETDAM_STATUS_UNKNOWN, (uint8_t)hop);
             continue;
         }
-        if (flight->state == NDFW_FLIGHT_SENT) {
-            flight->state = NDFW_FLIGHT_AGAIN;
-            chain->lane.again++;
-        }
+        ndfw_flight_again(chain, &chain->lane, flight);
         /* Sent again under the same numbers: they may have a lane there now. */
         if (has_lane(tour, hop) && peer->way.used <= number) {
             peer->way.used = number + 1;
@@ -585,7 +583,7 @@ void ndfw_way_timer(struct ndfw *fw, struct ndfw_peer *peer)
     }
     if (!peer->resolved) {
         ndfw_net_solicit(fw, &peer->endpoint);
-    } else if (!ndfw_send_confirm(fw, chain, peer, way->generation)) {
+    } else if (!ndfw_send_confirm(fw, chain, peer, way->generation, way->tries % peer->path_count)) {
         return;
     }
     way->deadline_ns = fw->now_ns + ndfw_peer_rto_ns(fw, peer, way->tries);

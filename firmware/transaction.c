@@ -320,7 +320,7 @@ enum netdam_status ndfw_transaction_receive(struct ndfw *fw, struct ndfw_operati
         operation->result = packet->length;
         return (enum netdam_status)packet->status;
     }
-    flight->length = packet->payload_length;
+    flight->length = (uint16_t)packet->payload_length;
     if (packet->payload_length == 0) {
         return NETDAM_STATUS_OK;
     }

@@ -80,6 +80,7 @@ struct netdam_soft_config {
     bool memif_server;
     uint32_t memif_id;
     const char *memif_secret; /* at most 24 bytes; NULL: none */
+    uint32_t paths; /* source ports that requests vary on wire or link; 0: the firmware's default. A socket has one */
     /* Where chains are passed on to, besides this machine (127.0.0.0/8) or the /24 of the own address. */
     struct netdam_soft_network forward[NETDAM_SOFT_NETWORKS];
     unsigned forward_count;
@@ -88,7 +89,7 @@ struct netdam_soft_config {
 
 /*
  * Opens the socket, starts the firmware and a thread that runs it. All signals are blocked in that thread.
- * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu, queue_pairs, a limit, or what concerns wire or memif
+ * Returns 0 and *soft, or -EINVAL (listen, memory_bytes, mtu, queue_pairs, a limit, paths, or what concerns wire or memif
  * impossible; the log is told which field it was if the firmware refuses it), -EADDRINUSE, -EADDRNOTAVAIL, -ENOMEM, or
  * what socket(2), bind(2), memfd_create(2) or pthread_create(3) say, negated.
  */

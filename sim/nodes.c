@@ -164,6 +164,7 @@ bool ndsim_node_open(struct ndsim_node *node, const struct ndsim_options *option
         .queue_pairs = 1, /* nobody is there to use one, and each costs a file descriptor */
         .no_payload_crc = own->no_payload_crc,
         .no_merge = own->no_merge,
+        .paths = own->paths,
         .wire_path = own->wire_path,
         .wire_peer_path = own->wire_peer_path,
         .wire_prefix = own->prefix,
@@ -182,6 +183,9 @@ bool ndsim_node_open(struct ndsim_node *node, const struct ndsim_options *option
     int error;
 
     *node = (struct ndsim_node){.options = options, .own = own};
+    if (own->wire_path == NULL && own->memif_path == NULL && own->paths > 1) {
+        return ndsim_node_fail(own, "--paths", "a UDP socket is one port: only with --wire or --memif");
+    }
     memcpy(config.forward, own->forward, sizeof(config.forward));
     memcpy(config.wire_mac, own->mac, sizeof(config.wire_mac));
     error = netdam_soft_open(&config, &node->soft);

@@ -53,22 +53,27 @@ static const char help[] =
     "  -L, --limit NAME=N       how much is kept of others; --limit help lists the names\n"
     "  -n, --no-payload-crc     do not add a CRC to payloads\n"
     "  -N, --no-merge           do not put what belongs together into one packet\n"
-    "\n"
-    "What is printed:\n"
-    "      --status FILE        write FILE when all nodes are ready: JSON; removed at the end\n"
-    "  -t, --trace              print each datagram by name\n"
-    "  -c, --counters           print all counters at the end\n"
-    "  -j, --json               ready lines and counters as JSON\n"
-    "  -v, --verbose            print the firmware's messages about peers, too\n"
-    "  -V, --version            print versions\n"
-    "  -h, --help               print this\n"
-    "\n"
-    "When a node is ready it prints one line, and when all are that have a name, another one:\n"
-    "  netdam-node ready address=A port=P bytes=N key=0xH mtu=N\n"
-    "  netdam-node all-ready nodes=N memory=BYTES state=BYTES\n"
-    "SIGUSR1 prints the counters as JSON. It ends with status 0 on SIGINT, SIGTERM or SIGHUP; with 1 when it fails, "
-    "with\n"
-    "2 when an argument is wrong. Sizes take the suffixes K, M, G and T.\n";
+    "  -P, --paths N            on a wire: source ports that packets vary, 1 to " TEXT(
+        NETDAM_FW_PATHS_MAX) " (16)\n"
+                             "\n"
+                             "What is printed:\n"
+                             "      --status FILE        write FILE when all nodes are ready: JSON; removed at the "
+                             "end\n"
+                             "  -t, --trace              print each datagram by name\n"
+                             "  -c, --counters           print all counters at the end\n"
+                             "  -j, --json               ready lines and counters as JSON\n"
+                             "  -v, --verbose            print the firmware's messages about peers, too\n"
+                             "  -V, --version            print versions\n"
+                             "  -h, --help               print this\n"
+                             "\n"
+                             "When a node is ready it prints one line, and when all are that have a name, another "
+                             "one:\n"
+                             "  netdam-node ready address=A port=P bytes=N key=0xH mtu=N\n"
+                             "  netdam-node all-ready nodes=N memory=BYTES state=BYTES\n"
+                             "SIGUSR1 prints the counters as JSON. It ends with status 0 on SIGINT, SIGTERM or SIGHUP; "
+                             "with 1 when it fails, "
+                             "with\n"
+                             "2 when an argument is wrong. Sizes take the suffixes K, M, G and T.\n";
 
 enum { OPTION_NODES = 256, OPTION_STEP, OPTION_NODE, OPTION_TOPOLOGY, OPTION_ONLY, OPTION_STATUS, OPTION_MEMIF };
 
@@ -93,6 +98,7 @@ static const struct option long_options[] = {
     {"limit", required_argument, NULL, 'L'},
     {"no-payload-crc", no_argument, NULL, 'n'},
     {"no-merge", no_argument, NULL, 'N'},
+    {"paths", required_argument, NULL, 'P'},
     {"trace", no_argument, NULL, 't'},
     {"counters", no_argument, NULL, 'c'},
     {"json", no_argument, NULL, 'j'},
@@ -264,6 +270,17 @@ static bool parse_region(struct ndsim_options *options, const char *text, struct
     return true;
 }
 
+static bool parse_paths(const char *value, uint32_t *paths)
+{
+    uint64_t number;
+
+    if (!ndsim_size_parse(value, &number) || number == 0 || number > NETDAM_FW_PATHS_MAX) {
+        return false;
+    }
+    *paths = (uint32_t)number;
+    return true;
+}
+
 static bool parse_value(struct ndsim_options *options, int option, const char *value, struct ndsim_draft *draft)
 {
     struct ndsim_node_options *node = &draft->node;
@@ -313,8 +330,12 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
     case 'n':
         node->no_payload_crc = true;
         return true;
+    case 'P':
+        return parse_paths(value, &node->paths) ||
+               ndsim_options_wrong("paths", value, "1 to " TEXT(NETDAM_FW_PATHS_MAX));
     default:
         node->no_merge = true;
+        return true;
         return true;
     }
 }
@@ -561,7 +582,7 @@ static enum ndsim_options_result parse(struct ndsim_parser *parser, int argc, ch
     bool taken;
     int option;
 
-    while ((option = getopt_long(argc, argv, "l:m:k:T:p:r:f:M:F:w:L:nNtcjvVh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "l:m:k:T:p:r:f:M:F:w:L:P:nNtcjvVh", long_options, NULL)) != -1) {
         if (option == '?') {
             return NDSIM_OPTIONS_WRONG;
         }

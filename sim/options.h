@@ -48,6 +48,7 @@ struct ndsim_node_options {
     struct netdam_soft_limits limits;
     bool no_payload_crc;
     bool no_merge;
+    uint32_t paths; /* 0: the firmware's default */
 };
 
 struct ndsim_text;

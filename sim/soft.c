@@ -344,6 +344,12 @@ static void set_limits(struct netdam_fw_config *fw, const struct netdam_soft_lim
 #undef SET
 }
 
+/* Frames as the firmware makes them go out, not what a socket makes of them. */
+static bool has_wire(const struct netdam_soft_config *config)
+{
+    return config->wire_path != NULL || config->memif_path != NULL;
+}
+
 static void configure(struct netdam_soft *soft, const struct netdam_soft_config *config, unsigned vectors)
 {
     struct netdam_fw_config *fw = &soft->config;
@@ -365,6 +371,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .rto_initial_ns = config->rto_initial_ns,
         .rto_min_ns = config->rto_min_ns,
         .rto_max_ns = config->rto_max_ns,
+        .paths = has_wire(config) ? config->paths : 1,
     };
     ndsim_port_own_mac(local.sin_addr.s_addr, fw->mac);
     if (memcmp(config->wire_mac, (const uint8_t[6]){0}, 6) != 0) {
@@ -373,7 +380,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
     memcpy(fw->ipv4, &local.sin_addr, 4);
     set_forward(fw, config);
     set_limits(fw, &config->limits);
-    if (config->wire_path != NULL || config->memif_path != NULL) {
+    if (has_wire(config)) {
         fw->ipv4_prefix = config->wire_prefix;
     } else {
         route_by_kernel(fw);
@@ -522,7 +529,7 @@ static bool has_place(const struct netdam_soft_config *config, const struct sock
     if (config->wire_path != NULL && (config->memif_path != NULL || config->wire_peer_path == NULL)) {
         return false;
     }
-    return (config->wire_path == NULL && config->memif_path == NULL) || local->sin_port != 0;
+    return !has_wire(config) || local->sin_port != 0;
 }
 
 static int open_parts(struct netdam_soft *soft, const struct netdam_soft_config *config,
@@ -554,7 +561,7 @@ int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft
     if (config == NULL || result == NULL || config->listen == NULL || !ndsim_address_parse(config->listen, &local) ||
         local.sin_addr.s_addr == htonl(INADDR_ANY) || !has_place(config, &local) || config->memory_bytes == 0 ||
         config->memory_bytes % 4096 != 0 || config->memory_bytes > INT64_MAX ||
-        config->queue_pairs > NETDAM_QUEUE_PAIRS_MAX) {
+        config->queue_pairs > NETDAM_QUEUE_PAIRS_MAX || (!has_wire(config) && config->paths > 1)) {
         return -EINVAL;
     }
     soft = calloc(1, sizeof(*soft));

@@ -170,6 +170,8 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
     }
     if (strcmp(option, "mtu") == 0) {
         soft->mtu = (uint32_t)number;
+    } else if (strcmp(option, "paths") == 0) {
+        soft->paths = (uint32_t)number;
     } else if (strcmp(option, "queue-pairs") == 0) {
         soft->queue_pairs = (uint32_t)number;
     } else if (!set_limit(&soft->limits, option, number)) {

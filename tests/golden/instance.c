@@ -99,6 +99,7 @@ void instance_set_neighbour(struct instance *instance, uint8_t last_byte, unsign
 void instance_start(struct instance *instance, uint8_t last_byte)
 {
     struct netdam_fw_config config = {
+        .paths = 1,
         .abi_version = NETDAM_FW_ABI_VERSION,
         .memory = instance->memory,
         .memory_bytes = MEMORY_BYTES,

@@ -138,13 +138,14 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     size_t crc;
 
     memset(packet, 0, sizeof(*packet));
-    if (udp == 0 || get16(frame + udp + 2) != udp_port || get16(frame + udp + 4) != end - udp) {
+    if (udp == 0 || get16(frame + udp + 4) != end - udp) {
         return false;
     }
     header = frame + udp + NETDAM_UDP_BYTES;
     left = end - udp - NETDAM_UDP_BYTES;
     covered = header_bytes(header, left);
-    if (covered == 0 || header[0] != NETDAM_WIRE_VERSION) {
+    if (covered == 0 || header[0] != NETDAM_WIRE_VERSION ||
+        get16(frame + udp + 2) - (unsigned)udp_port >= (header[1] == NETDAM_KIND_RESPONSE ? NDTEST_PATHS : 1u)) {
         return false;
     }
     flags = get16(header + 2);
@@ -153,6 +154,8 @@ bool ndtest_packet_read(const uint8_t *frame, size_t bytes, uint16_t udp_port, s
     if (get16(header + 26) != covered || covered + payload + crc != left) {
         return false;
     }
+    packet->from_port = (uint16_t)get16(frame + udp);
+    packet->to_port = (uint16_t)get16(frame + udp + 2);
     packet->kind = header[1];
     packet->status = header[7];
     packet->flags = (uint16_t)flags;

@@ -16,6 +16,8 @@ struct ndtest_packet {
     uint8_t segment_count;
     uint8_t segment_index; /* RESPONSE: the hop that answers */
     uint8_t node_form;     /* REQUEST: not IMPLICIT for a chain */
+    uint16_t from_port; /* UDP */
+    uint16_t to_port;
     uint16_t flags;
     uint16_t distance;
     uint32_t payload_bytes;
@@ -33,6 +35,9 @@ struct ndtest_packet {
     const uint8_t *header;   /* struct netdam_wire_header */
     size_t header_bytes;     /* up to the payload: what header_crc covers */
 };
+
+/* Ports that answers come to: a device's own, and those behind it. The firmware's default. */
+#define NDTEST_PATHS 16u
 
 /*
  * Reads a frame. Returns false if it is no NetDAM frame over IPv4 or IPv6 or its lengths contradict one another.

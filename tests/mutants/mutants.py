@@ -27,6 +27,7 @@ PROPERTY_ARGUMENTS = ["--seed", "1", "--packets", "200000"]
 LIKELY = {
     "requester.c": ["requester", "peer", "delivery", "frame"],
     "peer.c": ["peer", "requester", "delivery"],
+    "path.c": ["path", "peer"],
     "responder.c": ["responder", "receive", "delivery"],
     "lane.c": ["lane", "responder", "transaction"],
     "memory.c": ["memory", "responder"],

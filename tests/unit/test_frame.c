@@ -121,6 +121,7 @@ static void start(struct unit *u, unsigned index)
     config.lane_windows = 2;
     config.operations = 8;
     config.peers = 2;
+    config.paths = 1; /* what is written down comes from one port */
     unit_start(u, index, &config);
     unit_region(u, 0x1000, 4096, NETDAM_PERMISSION_ALL, UNIT_KEY);
     unit_region(u, 0x2000, 4096, NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE, REGION2);
@@ -370,6 +371,7 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
         bool atomic = (netdam_op_flags(d.opcode) & NETDAM_OPF_ATOMIC) != 0;
         uint64_t number = read_be(header + 16, 6), distance = read_be(header + 22, 2);
         uint64_t generation = d.opcode == NETDAM_OP_ECHO ? requester_generation() : read_be(segment + 24, 8);
+        struct netdam_fw_config config = unit_config(0);
         struct ndtest_queue queue;
         const uint8_t *sent;
         uint32_t peer;
@@ -379,13 +381,14 @@ static void the_requester_builds_every_golden_request_byte_for_byte(void **state
             header[6] != NETDAM_NODE_FORM_IMPLICIT) {
             continue;
         }
-        unit_start(&u, 0, NULL);
+        config.paths = 1;
+        unit_start(&u, 0, &config);
         unit_queue(&u, &queue, 0x1000, 2);
         peer = unit_peer(&u, family, 0);
         set_peer(&u, peer, generation, number - distance, number);
         if (d.opcode == NETDAM_OP_CONFIRM) {
             assert_true(
-                ndfw_send_confirm(u.fw, &u.fw->peers[peer], &u.fw->peers[peer], (&u.fw->peers[peer])->generation));
+                ndfw_send_confirm(u.fw, &u.fw->peers[peer], &u.fw->peers[peer], (&u.fw->peers[peer])->generation, 0));
         } else {
             d.peer = peer;
             if (atomic) {

@@ -395,7 +395,8 @@ static const struct command commands[] = {
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 1, 4 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 5 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 0 | PORT}, BAD},
-    {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 0x104 | PORT}, BAD},
+    {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 17 << 8 | 4 | PORT}, BAD}, /* paths */
+    {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 255 << 8 | 4 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {0x0a000002, 0, 4 | PORT | UINT64_C(1) << 32}, NO_SUCH}, /* tenant */
     {NETDAM_ADMIN_PEER_OPEN, {0, 0, 6 | PORT}, BAD},
     {NETDAM_ADMIN_PEER_OPEN, {UINT64_C(0xff02) << 48, 1, 6 | PORT}, BAD},

@@ -445,8 +445,8 @@ static void no_nonce_is_used_twice(void **state)
             assert_int_equal(tenant_set(&wire.a, &tenant_other), NETDAM_ADMIN_STATUS_OK);
             for (unsigned n = 0; n < 2; n++) {
                 peer = tenant_peer(&wire.a, 4, n == 0 ? TENANT_ID : TENANT_OTHER);
-                assert_true(ndfw_send_confirm(wire.a.fw, &wire.a.fw->peers[peer], &wire.a.fw->peers[peer], 0));
-                assert_true(ndfw_send_confirm(wire.a.fw, &wire.a.fw->peers[peer], &wire.a.fw->peers[peer], 0));
+                assert_true(ndfw_send_confirm(wire.a.fw, &wire.a.fw->peers[peer], &wire.a.fw->peers[peer], 0, 0));
+                assert_true(ndfw_send_confirm(wire.a.fw, &wire.a.fw->peers[peer], &wire.a.fw->peers[peer], 0, 0));
             }
         }
         unit_drop_sent(&wire.a);

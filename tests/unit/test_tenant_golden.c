@@ -39,8 +39,11 @@ static void set_tenant(struct unit *u, uint8_t id, uint8_t mode)
 /* The node of the manifest. Each tenant that is set begins a new epoch; the last one is the packets'. */
 static void start(struct unit *u)
 {
+    struct netdam_fw_config config = unit_config(1);
+
     tenant_watch_start();
-    tenant_start(u, 1, NULL);
+    config.paths = 1; /* what is written down comes from one port */
+    tenant_start(u, 1, &config);
     u->node.hooks.entropy = entropy;
     epoch = 1;
     tenant_restart(u);

@@ -350,6 +350,7 @@ size_t unit_answer_frame(uint8_t *frame, unsigned from, const struct ndtest_pack
     put64(body + 8, answer->generation != 0 ? answer->generation : request->generation);
     put64(body + 16, answer->echo == 0 ? request->generation : answer->echo == UNIT_ECHO_NONE ? 0 : answer->echo);
     put48(body + 24, request->number - request->distance);
+    unit_put16(frame + at - 6, request->from_port != 0 ? request->from_port : NETDAM_UDP_PORT);
     if (answer->payload_length != 0) {
         if (answer->payload != NULL) {
             memcpy(body + 32, answer->payload, answer->payload_length);

@@ -22,11 +22,11 @@
     X(QUEUE_QUERY, 5, "queue pair", "state, outstanding requests, SQ consumer, CQ producer",                           \
       "enum netdam_queue_state and indices")                                                                           \
     X(PEER_OPEN, 6,                                                                                                    \
-      "address, first 8 bytes or IPv4 as an integer; address, last 8 bytes; family (4 or 6) | port << 16 | "           \
-      "tenant << 32",                                                                                                  \
+      "address, first 8 bytes or IPv4 as an integer; address, last 8 bytes; family (4 or 6) | paths (0: as many as "   \
+      "the device has) << 8 | port << 16 | tenant << 32",                                                              \
       "peer", "create a requester context towards a node")                                                             \
     X(PEER_CLOSE, 7, "peer", "", "flush what is outstanding towards it, then forget it")                               \
-    X(NEIGHBOUR_SET, 8, "as PEER_OPEN without port and tenant, fourth argument: MAC, first byte in bits 47 to 40", "", \
+    X(NEIGHBOUR_SET, 8, "as PEER_OPEN without paths, port and tenant, fourth argument: MAC, first byte in bits 47 to 40", "", \
       "static link-layer address")                                                                                     \
     X(OPCODE_QUERY, 9, "opcode, operation, type", "executed (0 or 1), NETDAM_ALG_* flags",                             \
       "what this firmware does with a combination")                                                                    \

@@ -53,7 +53,9 @@
     X(TENANT_SENDERS_FULL, "frames dropped because there was no room for their sender")                                \
     X(RAW_SENT, "frames sent for RAW queue pairs")                                                                     \
     X(RAW_RECEIVED, "frames stored in buffers of RAW queue pairs")                                                     \
-    X(RAW_DROPPED, "frames for a RAW queue pair that had no buffer long enough, or no room for the completion")
+    X(RAW_DROPPED, "frames for a RAW queue pair that had no buffer long enough, or no room for the completion")        \
+    X(PATHS_RETIRED, "times that a path towards a peer was retired because it lost too much")                          \
+    X(PATHS_RESTORED, "times that a retired path was used again")
 
 #define NETDAM_COUNTER_ENUM(name, text) NETDAM_COUNTER_##name,
 enum netdam_counter { NETDAM_COUNTER_LIST(NETDAM_COUNTER_ENUM) NETDAM_COUNTER_COUNT };

@@ -34,6 +34,9 @@ struct netdam_fw_network {
 
 #define NETDAM_FW_NETWORKS 4
 
+/* More would say little new to a switch that chooses among a few ways. */
+#define NETDAM_FW_PATHS_MAX 64
+
 /* How the firmware is told to behave. 0 in a field marked (default) chooses the firmware's default. */
 struct netdam_fw_config {
     uint32_t abi_version;    /* NETDAM_FW_ABI_VERSION */
@@ -80,6 +83,8 @@ struct netdam_fw_config {
     uint32_t collectives;            /* collectives under way at once; (default) 8 */
     uint32_t replies;                /* what transactions fetched, kept for repetitions; (default) 256 */
     uint64_t first_number;           /* first lane number of a new context; (default) 1 */
+    uint32_t paths;                  /* source ports that requests vary, from udp_port on; (default) 16, or as many
+                                        as there are */
     uint64_t collective_wait_ns;     /* how long a collective waits for members that are alive; (default) 60 s */
 
     /* Where chains are passed on to, besides the own IPv4 prefix and static neighbours. */
@@ -118,7 +123,8 @@ enum netdam_fw_log_level {
     X(ERR_REGISTER, "offset, bytes, 1 for a write", "a register access was refused")                                   \
     X(GENERATION, "new generation, 0, 0", "lanes were forgotten or given up")                                          \
     X(FORWARD, "opcode, context, number", "a chain packet was passed on to the next node")                             \
-    X(ERR_FORWARD, "opcode, context, number", "a chain packet could be neither passed on nor answered")
+    X(ERR_FORWARD, "opcode, context, number", "a chain packet could be neither passed on nor answered")                 \
+    X(PATH, "1 retired or 0 in use again, context, path", "what is known of a path has changed")
 
 #define NETDAM_FW_TRACE_ENUM(name, arguments, text) NETDAM_FW_TRACE_##name,
 enum netdam_fw_trace { NETDAM_FW_TRACE_LIST(NETDAM_FW_TRACE_ENUM) NETDAM_FW_TRACE_COUNT };

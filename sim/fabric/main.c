@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* netdam-fabric: reads a topology, opens its ports, and moves frames until a signal or a command ends it. */
 #include "control.h"
+#include "gate.h"
 #include "wait.h"
 #include "netdam/regs.h"
 
@@ -17,7 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WATCH_NS       UINT64_C(1000000) /* control and who has come or gone */
+#define WATCH_NS       UINT64_C(1000000)  /* control and who has come or gone */
+#define PASS_NS        UINT64_C(10000000) /* how long DPDK's interrupt thread may be held when nobody is missing */
 #define FLUSH_NS       UINT64_C(100000000)
 #define EAL_MAX        64
 #define MEMORY_OWN_MIB 24u /* of DPDK itself, and of its drivers' rings */
@@ -204,9 +206,31 @@ static void flush_captures(struct ndfab_fabric *fabric)
     }
 }
 
-static void run(struct ndfab_fabric *fabric, struct ndfab_control *control, struct ndfab_wait *wait)
+/* Only drivers that we have not written need it. */
+static bool needs_gate(const struct ndsim_topology *topology)
 {
-    uint64_t next_watch_ns = 0, next_flush_ns = 0;
+    bool needed = false;
+
+    for (uint32_t i = 0; i < topology->port_count; i++) {
+        needed |= topology->ports[i].dpdk || topology->ports[i].type == NDSIM_PORT_PMD;
+    }
+    return needed;
+}
+
+static bool all_up(const struct ndfab_fabric *fabric)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < fabric->topology.port_count; i++) {
+        all &= fabric->ports[i].up;
+    }
+    return all;
+}
+
+static void run(struct ndfab_fabric *fabric, struct ndfab_control *control, struct ndfab_wait *wait,
+                struct ndfab_gate *gate)
+{
+    uint64_t next_watch_ns = 0, next_pass_ns = 0, next_flush_ns = 0;
 
     while (!ended && !fabric->stop) {
         uint64_t now_ns = ndfab_clock_ns();
@@ -216,6 +240,10 @@ static void run(struct ndfab_fabric *fabric, struct ndfab_control *control, stru
         work += ndfab_ports_receive(fabric);
         blocked = ndfab_ports_flush(fabric);
         if (now_ns >= next_watch_ns) {
+            if (now_ns >= next_pass_ns) {
+                ndfab_gate_pass(gate);
+                next_pass_ns = now_ns + (all_up(fabric) ? PASS_NS : 0);
+            }
             ndfab_ports_watch(fabric);
             ndfab_control_serve(control);
             next_watch_ns = now_ns + WATCH_NS;
@@ -252,6 +280,7 @@ static int serve(const struct options *options, struct ndfab_fabric *fabric)
 {
     const char *path = options->control != NULL ? options->control : fabric->topology.control;
     struct ndfab_control *control = NULL;
+    struct ndfab_gate *gate = NULL;
     struct ndfab_wait wait = {0};
     bool good = open_fabric(fabric) && open_captures(fabric);
 
@@ -259,11 +288,15 @@ static int serve(const struct options *options, struct ndfab_fabric *fabric)
         control = ndfab_control_open(fabric, path);
         good = control != NULL;
     }
+    if (good && needs_gate(&fabric->topology)) {
+        gate = ndfab_gate_open();
+        good = gate != NULL;
+    }
     good = good && ndfab_wait_open(&wait, fabric, control, options->poll);
     if (good) {
         ndfab_ports_watch(fabric);
         print_ready(options, &fabric->topology, path);
-        run(fabric, control, &wait);
+        run(fabric, control, &wait, gate);
         if (options->json) {
             json_t *counters = ndfab_report_counters(fabric);
 
@@ -272,6 +305,7 @@ static int serve(const struct options *options, struct ndfab_fabric *fabric)
             putchar('\n');
         }
     }
+    ndfab_gate_close(gate);
     ndfab_wait_close(&wait);
     ndfab_control_close(control);
     ndfab_ports_close(fabric);

@@ -357,6 +357,26 @@ def the_driver_of_dpdk_joins_too_and_outlives_the_death_of_its_peer():
 
 
 @test
+def a_peer_of_dpdk_s_driver_dies_in_the_middle_of_traffic():
+    fabric = Fabric('ports = ( { name = "e0"; driver = "dpdk"; }, { name = "e1"; } ); switches = ( { name = "s"; } );'
+                    'links = ( { from = "e0"; to = "s"; }, { from = "e1"; to = "s"; } );')
+    other = Endpoints("e1")
+    for _ in range(8):
+        peer = Endpoints("e0")
+        peer.do("up")
+        other.do("up")
+        fabric.control.until(lambda c: all(port["up"] for port in c["ports"]), "ports up")
+        peer.process.stdin.write(b"send 0 -1 100000000 1500\n")
+        other.report()
+        other.do("wait", 0, 5000)
+        peer.process.kill()
+        peer.process.wait(LIMIT_S)
+        fabric.control.until(lambda c: not by_name(c["ports"], "e0")["up"], "port down")
+    other.stop()
+    fabric.stop()
+
+
+@test
 def two_fabrics_join_by_dpdk_s_driver_in_both_roles():
     pcap_write("in.pcap", numbered(500, 300))
     server = Fabric('ports = ( { name = "m"; path = "m.sock"; driver = "dpdk"; }, { name = "f"; type = "pcap"; write = "out.pcap"; } );'

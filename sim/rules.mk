@@ -68,15 +68,17 @@ demo: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem ## 
 # The fabric: the only part that needs DPDK, so nothing but `make fabric` and its tests asks for it.
 FABRIC_SOURCES := $(wildcard sim/fabric/*.c)
 FABRIC := $(O)/sim/netdam-fabric
+NETDAM_TOP := $(O)/sim/netdam-top
+FABRIC_MAN := sim/man/netdam-fabric.1 sim/man/netdam-top.1
 # DPDK's headers keep neither to our warnings nor to C11.
 DPDK_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libdpdk))
 DPDK_LIBS := -lrte_ethdev -lrte_hash -lrte_mbuf -lrte_mempool -lrte_eal -lrte_kvargs
 
-SOURCES += $(FABRIC_SOURCES)
+SOURCES += $(FABRIC_SOURCES) sim/top.c
 LINT_INCLUDES = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I libdpdk))
 
-.PHONY: fabric fabric-needs
-fabric: $(FABRIC) ## netdam-fabric, the network between guests and nodes in real time; needs DPDK
+.PHONY: fabric fabric-needs install-fabric
+fabric: $(FABRIC) $(NETDAM_TOP) ## netdam-fabric, the network between guests and nodes in real time; needs DPDK
 
 fabric-needs:
 	$(Q)for need in libdpdk:libdpdk-dev jansson:libjansson-dev libconfig:libconfig-dev; do \
@@ -89,4 +91,14 @@ $(O)/sim/fabric/%.o: sim/fabric/%.c | fabric-needs
 $(FABRIC): $(FABRIC_SOURCES:%.c=$(O)/%.o) $(O)/sim/libndtopology.a $(O)/sim/libndsoft.a $(O)/sim/libndvt.a $(O)/firmware/libndfw.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -pthread -o $@ $^ $(DPDK_LIBS) -ljansson -lconfig
 
--include $(FABRIC_SOURCES:%.c=$(O)/%.d)
+$(O)/sim/top.o: | fabric-needs
+
+$(NETDAM_TOP): $(O)/sim/top.o $(O)/sim/fabric/request.o
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -ljansson
+
+-include $(FABRIC_SOURCES:%.c=$(O)/%.d) $(O)/sim/top.d
+
+install-fabric: fabric ## netdam-fabric, netdam-top and their manual pages; PREFIX=, DESTDIR=
+	$(Q)install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1'
+	$(Q)install $(FABRIC) $(NETDAM_TOP) '$(DESTDIR)$(PREFIX)/bin'
+	$(Q)install -m 644 $(FABRIC_MAN) '$(DESTDIR)$(PREFIX)/share/man/man1'

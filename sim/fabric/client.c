@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netdam-fabric ctl: sends lines to a control socket and prints the replies. */
+/* netdam-fabric ctl: sends commands to a control socket and prints the replies. */
 #include "control.h"
+#include "request.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <signal.h>
 
 static int fail(const char *what, const char *why)
 {
@@ -35,53 +32,34 @@ static int ask(FILE *stream, const char *text)
 {
     json_t *request = request_of(text);
     json_t *reply;
-    char *line = NULL;
-    size_t room = 0;
-    bool done;
+    bool granted;
 
     if (request == NULL) {
         return 2;
     }
-    done = json_dumpf(request, stream, JSON_COMPACT) == 0 && fputc('\n', stream) != EOF && fflush(stream) == 0;
-    json_decref(request);
-    if (!done || getline(&line, &room, stream) <= 0) {
-        free(line);
+    reply = ndfab_ask(stream, request);
+    if (reply == NULL) {
         return fail("control", "the fabric has gone");
     }
-    fputs(line, stdout);
-    reply = json_loads(line, 0, NULL);
-    done = json_is_true(json_object_get(reply, "ok"));
+    granted = json_is_true(json_object_get(reply, "ok"));
+    json_dumpf(reply, stdout, JSON_COMPACT);
+    putchar('\n');
     json_decref(reply);
-    free(line);
-    return done ? 0 : 1;
+    return granted ? 0 : 1;
 }
 
 int ndfab_client(int argc, char **argv)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     int status = 0;
     FILE *stream;
-    int fd;
 
     if (argc < 2) {
         fprintf(stderr, "netdam-fabric: usage: netdam-fabric ctl PATH COMMAND...\n");
         return 2;
     }
-    if (strlen(argv[0]) >= sizeof(address.sun_path)) {
-        return fail(argv[0], strerror(ENAMETOOLONG));
-    }
-    strcpy(address.sun_path, argv[0]);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-        status = fail(argv[0], strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-        }
-        return status;
-    }
-    stream = fdopen(fd, "r+");
+    signal(SIGPIPE, SIG_IGN);
+    stream = ndfab_connect(argv[0]);
     if (stream == NULL) {
-        close(fd);
         return fail(argv[0], strerror(errno));
     }
     for (int i = 1; i < argc && status == 0; i++) {

@@ -18,7 +18,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 O = os.path.join(TOP, os.environ.get("O", "build"))
 FABRIC = os.path.join(O, "sim", "netdam-fabric")
 ENDPOINTS = os.path.join(O, "tests", "fabric", "endpoints")
-LIMIT_S = 180
+LIMIT_S = 120
 
 TESTS = []
 directory = None

@@ -13,5 +13,7 @@ $(FABRIC_ENDPOINTS): $(FABRIC_ENDPOINTS).o $(O)/sim/libndsoft.a $(O)/firmware/li
 
 -include $(FABRIC_ENDPOINTS).d
 
-tests/fabric/fabric_test.py tests/fabric/control_test.py: $(FABRIC) $(FABRIC_ENDPOINTS)
-SLOW_TESTS += tests/fabric/fabric_test.py tests/fabric/control_test.py
+FABRIC_TESTS := tests/fabric/fabric_test.py tests/fabric/control_test.py tests/fabric/top_test.py
+
+$(FABRIC_TESTS): $(FABRIC) $(NETDAM_TOP) $(FABRIC_ENDPOINTS)
+SLOW_TESTS += $(FABRIC_TESTS)

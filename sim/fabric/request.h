@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The other side of a control socket: one request, one reply. */
+#ifndef NDFAB_REQUEST_H
+#define NDFAB_REQUEST_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Connects. NULL, with errno set, if nobody listens. */
+FILE *ndfab_connect(const char *path);
+
+/* Sends a request, which is taken over, and waits for the reply. NULL if the fabric has gone, or answers no JSON. */
+json_t *ndfab_ask(FILE *stream, json_t *request);
+
+#endif

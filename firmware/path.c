@@ -154,6 +154,10 @@ void ndfw_path_lost(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_f
     path = &peer->paths[flight->path];
     peer->loss = (uint16_t)(peer->loss + (ALL - peer->loss) / PEER_MEMORY);
     path->loss = (uint16_t)(path->loss + (ALL - path->loss) / (flight->timed ? TIMER_MEMORY : PATH_MEMORY));
+    /* Where nothing but ORDERED requests is sent, no other path is known to work. */
+    if (flight->timed && flight->path == peer->path_steady) {
+        peer->path_steady = (uint8_t)after(peer, peer->path_steady);
+    }
     retire_if_bad(fw, peer, path);
 }
 

@@ -2,6 +2,8 @@
 /* Two nodes across leaves and spines in virtual time, one of them writing to the other. */
 #include "traffic.h"
 
+#include "ndfw.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +65,9 @@ static void add_node(struct traffic *traffic, unsigned index)
     CHECK(ndtest_node_init(node, netdam_fw_entry(), &fw_config, &hooks, traffic->setup.seed + index, &error));
     node->index = index;
     memset(node->memory, 0, MEMORY);
+    for (uint64_t i = 0; index == 0 && i < REGION; i++) {
+        node->memory[REGION_BASE + i] = (uint8_t)(i * 131 >> 4);
+    }
     ndtest_node_start(node, 0);
     CHECK(ndsim_net_add_node(&traffic->net, node->ops, node->state, node->config.mac, &config) == index);
     ndsim_node_started(&traffic->net.nodes[index].node, 0);
@@ -76,8 +81,8 @@ static void introduce(struct traffic *traffic)
     CHECK(ndtest_neighbour_set(&traffic->nodes[0], &traffic->nodes[1], 4, 0) == NETDAM_ADMIN_STATUS_OK);
     CHECK(ndtest_neighbour_set(&traffic->nodes[1], &traffic->nodes[0], 4, 0) == NETDAM_ADMIN_STATUS_OK);
     CHECK(ndtest_peer_open(&traffic->nodes[0], &traffic->nodes[1], 4, 0, &traffic->peer) == NETDAM_ADMIN_STATUS_OK);
-    CHECK(ndtest_region_create(&traffic->nodes[0], REGION_BASE, REGION, NETDAM_PERMISSION_ALL, KEY, 0,
-                               &traffic->region, &key) == NETDAM_ADMIN_STATUS_OK);
+    CHECK(ndtest_region_create(&traffic->nodes[0], REGION_BASE, REGION, NETDAM_PERMISSION_ALL, KEY, 0, &traffic->region,
+                               &key) == NETDAM_ADMIN_STATUS_OK);
     CHECK(ndtest_region_create(&traffic->nodes[1], REGION_BASE, REGION, NETDAM_PERMISSION_ALL, KEY, 0, &region, &key) ==
           NETDAM_ADMIN_STATUS_OK);
     CHECK(ndtest_queue_create(&traffic->queue, &traffic->nodes[0], 4096, QUEUE_LOG2, 65536, QUEUE_LOG2, 0, 0) ==
@@ -90,6 +95,30 @@ static void set_loss(struct traffic *traffic)
     for (uint32_t i = 0; i < traffic->plan.edge_count; i++) {
         if (traffic->plan.edges[i].trunk) {
             traffic->net.links[2 * i]->link.config.drop.parts_per_million = traffic->setup.loss_ppm;
+        }
+    }
+}
+
+/* Whenever the firmware has done something: what has completed by then. */
+static void poll(void *opaque, struct ndsim_node *node, uint64_t now_ns)
+{
+    struct traffic *traffic = opaque;
+    struct netdam_completion completion;
+
+    (void)node;
+    while (ndtest_queue_poll(&traffic->queue, &completion)) {
+        uint64_t took_ns = now_ns - completion.user_data;
+
+        traffic->completed++;
+        if (completion.status == NETDAM_STATUS_OK) {
+            traffic->ok++;
+            traffic->bytes += completion.length;
+        } else {
+            traffic->failed++;
+            traffic->last_failed_ns = took_ns;
+        }
+        if (traffic->done != NULL) {
+            traffic->done(traffic->opaque, traffic, (enum netdam_status)completion.status, took_ns);
         }
     }
 }
@@ -119,6 +148,8 @@ struct traffic *traffic_start(const struct traffic_setup *setup)
         traffic->net.switches[i]->sw.lines[0].bits_per_s = setup->node_bits_per_s;
     }
     set_loss(traffic);
+    traffic->net.nodes[0].node.after_call = poll;
+    traffic->net.nodes[0].node.after_call_opaque = traffic;
     return traffic;
 }
 
@@ -132,28 +163,7 @@ void traffic_end(struct traffic *traffic)
     free(traffic);
 }
 
-static void poll(struct traffic *traffic)
-{
-    struct netdam_completion completion;
-
-    while (ndtest_queue_poll(&traffic->queue, &completion)) {
-        uint64_t took_ns = traffic->net.loop.now_ns - traffic->posted_ns[completion.user_data % TRAFFIC_DEPTH_MAX];
-
-        traffic->completed++;
-        if (completion.status == NETDAM_STATUS_OK) {
-            traffic->ok++;
-            traffic->bytes += completion.length;
-        } else {
-            traffic->failed++;
-            traffic->last_failed_ns = took_ns;
-        }
-        if (traffic->done != NULL) {
-            traffic->done(traffic->opaque, traffic, (enum netdam_status)completion.status, took_ns);
-        }
-    }
-}
-
-static void post(struct traffic *traffic)
+void traffic_post(struct traffic *traffic)
 {
     const uint64_t now_ns = traffic->net.loop.now_ns;
     struct netdam_descriptor descriptor = {
@@ -168,10 +178,11 @@ static void post(struct traffic *traffic)
     bool woken = false;
 
     while (!traffic->stopped && traffic->posted - traffic->completed < traffic->setup.depth) {
-        uint64_t place = traffic->posted % TRAFFIC_DEPTH_MAX;
-
-        descriptor.user_data = traffic->posted;
-        traffic->posted_ns[place] = now_ns;
+        /* One piece of the region after the other. */
+        descriptor.u.buffer.local_address =
+            traffic->posted % (REGION / traffic->setup.message_bytes) * traffic->setup.message_bytes;
+        descriptor.remote_address = descriptor.u.buffer.local_address;
+        descriptor.user_data = now_ns;
         CHECK(ndtest_queue_post(&traffic->queue, &descriptor, now_ns, &action));
         traffic->posted++;
         woken |= (action & NETDAM_FW_ACTION_RUN) != 0;
@@ -186,14 +197,14 @@ void traffic_run(struct traffic *traffic, uint64_t duration_ns)
     uint64_t end_ns = traffic->net.loop.now_ns + duration_ns;
 
     while (traffic->net.loop.now_ns < end_ns) {
-        uint64_t next_ns = ndsim_loop_next_ns(&traffic->net.loop);
         uint64_t step_ns = traffic->net.loop.now_ns + STEP_NS;
+        uint64_t next_ns;
 
-        post(traffic);
+        traffic_post(traffic);
+        next_ns = ndsim_loop_next_ns(&traffic->net.loop);
         /* Where nothing happens, time is short. */
         step_ns = next_ns > step_ns ? next_ns : step_ns;
         ndsim_loop_run(&traffic->net.loop, step_ns < end_ns ? step_ns : end_ns);
-        poll(traffic);
         if (traffic->stopped && traffic->completed == traffic->posted) {
             break;
         }
@@ -221,8 +232,7 @@ void traffic_plane(struct traffic *traffic, uint32_t plane, bool up)
 {
     uint64_t now_ns = traffic->net.loop.now_ns;
 
-    ndsim_shape_plane_down(&traffic->net, &traffic->shape, &traffic->plan, plane, now_ns,
-                           up ? now_ns : UINT64_MAX);
+    ndsim_shape_plane_down(&traffic->net, &traffic->shape, &traffic->plan, plane, now_ns, up ? now_ns : UINT64_MAX);
 }
 
 uint64_t traffic_queued(const struct traffic *traffic)
@@ -235,6 +245,35 @@ uint64_t traffic_queued(const struct traffic *traffic)
         most = queued > most ? queued : most;
     }
     return most;
+}
+
+uint64_t traffic_plane_frames(const struct traffic *traffic, uint32_t plane)
+{
+    uint64_t frames = 0;
+
+    for (uint32_t i = 0; i < traffic->plan.edge_count; i++) {
+        const struct ndsim_shape_edge *edge = &traffic->plan.edges[i];
+
+        if (edge->trunk && edge->a.index == 0 && edge->b.index == traffic->shape.switches + plane) {
+            frames += traffic->net.links[2 * i]->link.counts[NDSIM_LINK_FRAMES];
+        }
+    }
+    return frames;
+}
+
+bool traffic_memory_agrees(const struct traffic *traffic)
+{
+    uint64_t bytes = traffic->posted * traffic->setup.message_bytes;
+
+    return memcmp(traffic->nodes[0].memory + REGION_BASE, traffic->nodes[1].memory + REGION_BASE,
+                  bytes < REGION ? bytes : REGION) == 0;
+}
+
+uint64_t traffic_round_trip_ns(const struct traffic *traffic)
+{
+    const struct ndfw *fw = traffic->nodes[0].state;
+
+    return fw->peers[traffic->peer].srtt_ns;
 }
 
 uint64_t traffic_counter(struct traffic *traffic, enum netdam_counter counter)

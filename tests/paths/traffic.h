@@ -35,9 +35,8 @@ struct traffic {
     uint32_t region;           /* of node 0 */
     uint32_t peer;
     uint64_t posted;
-    uint64_t posted_ns[TRAFFIC_DEPTH_MAX]; /* by message modulo the depth */
-    bool stopped;                          /* nothing more is posted */
-    uint64_t completed;                    /* of these, with: */
+    bool stopped;       /* nothing more is posted */
+    uint64_t completed; /* of these, with: */
     uint64_t ok;
     uint64_t failed;
     uint64_t last_failed_ns; /* how long the last one that failed took */
@@ -63,10 +62,20 @@ double traffic_goodput(struct traffic *traffic, uint64_t warm_ns, uint64_t durat
 /* All trunks of a plane: down from now on, or up. */
 void traffic_plane(struct traffic *traffic, uint32_t plane, bool up);
 
+/* Posts what is missing to `depth` messages under way. */
+void traffic_post(struct traffic *traffic);
+
 /* The bytes that wait before the busiest trunk port of the sender's leaf. */
 uint64_t traffic_queued(const struct traffic *traffic);
 
+/* Frames that were offered to the trunks of a plane in direction of the node that is written to. */
+uint64_t traffic_plane_frames(const struct traffic *traffic, uint32_t plane);
+
+/* True if the memory written to is what was written. */
+bool traffic_memory_agrees(const struct traffic *traffic);
+
 /* The sender's smoothed round trip, and what its counters say. */
+uint64_t traffic_round_trip_ns(const struct traffic *traffic);
 uint64_t traffic_counter(struct traffic *traffic, enum netdam_counter counter);
 
 #endif

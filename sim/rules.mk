@@ -69,7 +69,7 @@ demo: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem ## 
 FABRIC_SOURCES := $(wildcard sim/fabric/*.c)
 FABRIC := $(O)/sim/netdam-fabric
 NETDAM_TOP := $(O)/sim/netdam-top
-FABRIC_MAN := sim/man/netdam-fabric.1 sim/man/netdam-top.1
+FABRIC_MAN := sim/man/netdam-fabric.1 sim/man/netdam-top.1 sim/man/netdam-plot.1
 # DPDK's headers keep neither to our warnings nor to C11.
 DPDK_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libdpdk))
 DPDK_LIBS := -lrte_ethdev -lrte_hash -lrte_mbuf -lrte_mempool -lrte_eal -lrte_kvargs
@@ -98,7 +98,7 @@ $(NETDAM_TOP): $(O)/sim/top.o $(O)/sim/fabric/request.o
 
 -include $(FABRIC_SOURCES:%.c=$(O)/%.d) $(O)/sim/top.d
 
-install-fabric: fabric ## netdam-fabric, netdam-top and their manual pages; PREFIX=, DESTDIR=
+install-fabric: fabric ## netdam-fabric, netdam-top, netdam-plot and their manual pages; PREFIX=, DESTDIR=
 	$(Q)install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1'
-	$(Q)install $(FABRIC) $(NETDAM_TOP) '$(DESTDIR)$(PREFIX)/bin'
+	$(Q)install $(FABRIC) $(NETDAM_TOP) sim/plot/netdam-plot '$(DESTDIR)$(PREFIX)/bin'
 	$(Q)install -m 644 $(FABRIC_MAN) '$(DESTDIR)$(PREFIX)/share/man/man1'

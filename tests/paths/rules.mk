@@ -20,6 +20,8 @@ $(PATHS_OUT)/bench-paths: $(PATHS_OUT)/bench.o $(PATHS_OUT)/traffic.o $(PATHS_LI
 -include $(PATHS_SOURCES:%.c=$(O)/%.d)
 
 CHECKS += $(PATHS_OUT)/test_paths
+SLOW_TESTS += tests/paths/plot_test.py
+tests/paths/plot_test.py: $(PATHS_OUT)/bench-paths
 
 .PHONY: bench-virtual bench-fabric
 bench-virtual: $(PATHS_OUT)/bench-paths ## throughput over loss, gain of many paths, dead planes, in virtual time; JSON in build/bench/fabric.json

@@ -42,7 +42,8 @@ SELF = os.path.relpath(os.path.realpath(__file__), boot.ROOT)
 class Machine:
     """One QEMU with a shell. Paths are relative to the top of the tree: a unix socket's path may hold 107 bytes only."""
 
-    def __init__(self, name, directory, address, other, netdev, options, fds=()):
+    def __init__(self, name, directory, address, other, wire, options, fds=()):
+        """`wire`: a netdev, or the property of -device that says which memif link it is."""
         self.name = name
         self.base = os.path.join(directory, name)
         rows, columns = size_of_terminal()
@@ -52,14 +53,16 @@ class Machine:
         run = f"setsid -c shell-inside.sh {name} {other} {rows} {columns} {term} </dev/ttyS0 >/dev/ttyS0 2>&1; exit 0"
         # QEMU would give the first card of each process the same address.
         mac = "02:00:" + ":".join(f"{int(part):02x}" for part in address.partition("/")[0].split("."))
-        device = f"netdam,id=card,memdev=onboard,netdev=net0,ip={address},mac={mac},mtu={options.mtu},firmware={FIRMWARE}"
+        fast = wire.startswith("memif=")
+        device = (f"netdam,id=card,memdev=onboard,{wire if fast else 'netdev=net0'},ip={address},mac={mac},mtu={options.mtu},"
+                  f"firmware={FIRMWARE}")
         command = [
             boot.QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *(arg for path in boot.ROM_DIRECTORIES for arg in ("-L", path)), "-machine", "q35",
             *(["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"] if accel == "tcg" else ["-accel", accel, "-cpu", "host"]),
             "-m", "512M", "-kernel", boot.KERNEL, "-initrd", INITRD, "-append", f'{KERNEL_ARGS} netdam.run="{run}"',
             "-object", f"memory-backend-memfd,id=onboard,size={ONBOARD_BYTES},share=on",
-            "-netdev", netdev, "-device", device,
+            *([] if fast else ["-netdev", wire]), "-device", device,
             "-chardev", f"socket,id=shell,path={self.base}.console,server=on,wait=off,logfile={self.base}.log",
             "-serial", "chardev:shell", "-serial", f"file:{self.base}.kernel.log",
             "-qmp", f"unix:{self.base}.qmp,server=on,wait=off", "-monitor", f"unix:{self.base}.hmp,server=on,wait=off",
@@ -193,10 +196,13 @@ def tmux_windows(directory, machines):
 
 
 def run_pair(directory, options, machines):
-    ends = boot.wire("stream")
-    for end, (name, (address, other)) in zip(ends, PAIR.items()):
-        machines.append(Machine(name, directory, address, other, end.netdev("net0"), options, [end.socket.fileno()]))
-        end.socket.close()
+    if options.memif:
+        for path, (name, (address, other)) in zip(options.memif, PAIR.items()):
+            machines.append(Machine(name, directory, address, other, f"memif={path},role=client", options))
+    else:
+        for end, (name, (address, other)) in zip(boot.wire("stream"), PAIR.items()):
+            machines.append(Machine(name, directory, address, other, end.netdev("net0"), options, [end.socket.fileno()]))
+            end.socket.close()
     for machine in machines:
         machine.wait_sockets()
         machine.describe()
@@ -225,10 +231,14 @@ def main():
     parser.add_argument("what", choices=("guest", "pair", "attach"))
     parser.add_argument("path", nargs="?", help="attach: the console's or monitor's socket")
     parser.add_argument("--pcap", action="store_true", help="capture the wire, in a file for each guest")
+    parser.add_argument("--memif", type=lambda text: text.split(","), metavar="A,B",
+                        help="pair: no wire between the two, but each connects to a memif socket, such as a fabric's")
     parser.add_argument("--mtu", type=int, default=1500)
     parser.add_argument("--qemu-args", default="", help="more arguments for QEMU, as in a shell")
     parser.add_argument("--no-tmux", action="store_true", help="pair: print how to attach, even where there is tmux")
     options = parser.parse_args()
+    if options.memif and (len(options.memif) != 2 or options.what != "pair" or options.pcap):
+        parser.error("--memif: two paths, for pair, and without --pcap: the fabric captures")
     if options.what == "attach":
         try:
             attach(options.path)

@@ -6,6 +6,7 @@ HAND_STATIC := $(HAND)/static
 PCAP ?=
 FILES ?=
 QEMU_ARGS ?=
+MEMIF ?=
 SOURCES += tests/hand/share.c
 
 # All tools of the driver, once more without shared libraries: the guests have none.
@@ -29,10 +30,11 @@ hand-prepared:
 guest: hand-prepared ## one guest with a card, its shell on this terminal; PCAP=1 FILES='...' QEMU_ARGS='...'
 	$(Q)tests/hand/hand.py guest $(if $(PCAP),--pcap) --qemu-args='$(QEMU_ARGS)'
 
-pair: hand-prepared ## two guests on one wire, in tmux or on sockets; PCAP=1 FILES='...' QEMU_ARGS='...'
-	$(Q)tests/hand/hand.py pair $(if $(PCAP),--pcap) --qemu-args='$(QEMU_ARGS)'
+pair: hand-prepared ## two guests on one wire, in tmux or on sockets; PCAP=1 MEMIF=A,B FILES='...' QEMU_ARGS='...'
+	$(Q)tests/hand/hand.py pair $(if $(PCAP),--pcap) $(if $(MEMIF),--memif $(MEMIF)) --qemu-args='$(QEMU_ARGS)'
 
 -include $(O)/tests/hand/netdam-share.d
 
 SLOW_TESTS += tests/hand/hand_test.py tests/hand/tutorial_test.py tests/hand/opcode_test.sh
 tests/hand/hand_test.py tests/hand/tutorial_test.py: hand-files
+tests/hand/tutorial_test.py: $(O)/sim/netdam-fabric

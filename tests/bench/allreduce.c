@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All-reduce among four firmware instances in one process: allreduce ROUNDS crc|nocrc BYTES... prints a line "BYTES
- * MILLISECONDS" for each size, the median of the rounds, more of them for small sizes. One thread for each core; frames are handed over in memory. Each
- * node has an input and an output of its own. A round ends when every node's descriptor has completed, which is when
- * every node holds the whole sum in its own memory; that it does is checked behind the last round.
+ * MILLISECONDS" for each size, the median of the rounds, more of them for small sizes. One thread for each core; frames
+ * are handed over in memory. Each node has an input and an output of its own. A round ends when every node's descriptor
+ * has completed, which is when every node holds the whole sum in its own memory; that it does is checked behind the
+ * last round.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

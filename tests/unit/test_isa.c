@@ -170,6 +170,9 @@ static void algebra_says_what_its_list_says_for_every_combination(void **state)
         }
     }
     assert_true(defined > 100);
+    /* Whatever does not fit the fields of a packet. */
+    assert_int_equal(netdam_algebra(NETDAM_OP_WRITE | 1u << 24, NETDAM_ALU_NONE, NETDAM_TYPE_NONE), -1);
+    assert_int_equal(netdam_algebra(NETDAM_OP_REDUCE, NETDAM_ALU_SUM | 1u << 28, NETDAM_TYPE_U8), -1);
     for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
         bool any = false;
 

@@ -242,19 +242,43 @@ static inline bool netdam_alu_is_defined(unsigned operation)
     return operation <= NETDAM_ALU_SUM_SATURATING;
 }
 
+#define NETDAM_ALGEBRA_KEY(opcode, operation, class_) ((opcode) << 8 | (operation) << 4 | (class_))
+#define NETDAM_ALGEBRA_CASE(opcode, operation, class_)                                                                 \
+    case NETDAM_ALGEBRA_KEY((unsigned)NETDAM_OP_##opcode, (unsigned)NETDAM_ALU_##operation,                            \
+                            (unsigned)NETDAM_TYPE_CLASS_##class_):
+/* A case for each class that a row of the list stands for. What two rows define does not compile. */
+#define NETDAM_ALGEBRA_NONE(opcode, operation)     NETDAM_ALGEBRA_CASE(opcode, operation, NONE)
+#define NETDAM_ALGEBRA_UNSIGNED(opcode, operation) NETDAM_ALGEBRA_CASE(opcode, operation, UNSIGNED)
+#define NETDAM_ALGEBRA_SIGNED(opcode, operation)   NETDAM_ALGEBRA_CASE(opcode, operation, SIGNED)
+#define NETDAM_ALGEBRA_FLOAT(opcode, operation)    NETDAM_ALGEBRA_CASE(opcode, operation, FLOAT)
+#define NETDAM_ALGEBRA_INTEGER(opcode, operation)                                                                      \
+    NETDAM_ALGEBRA_UNSIGNED(opcode, operation) NETDAM_ALGEBRA_SIGNED(opcode, operation)
+#define NETDAM_ALGEBRA_NUMBER(opcode, operation)                                                                       \
+    NETDAM_ALGEBRA_INTEGER(opcode, operation) NETDAM_ALGEBRA_FLOAT(opcode, operation)
+#define NETDAM_ALGEBRA_ROW(opcode, operation, class_, flags)                                                           \
+    NETDAM_ALGEBRA_##class_(opcode, operation) return (int)(flags);
+
 /* Returns NETDAM_ALG_* flags of (opcode, operation, type), or -1 if the combination is not defined. */
 static inline int netdam_algebra(unsigned opcode, unsigned operation, unsigned type)
 {
-    unsigned class_of_type = netdam_type_class_of(type);
-
-#define NETDAM_ALGEBRA_ROW(opcode_, operation_, class_, flags)                                                         \
-    if (opcode == NETDAM_OP_##opcode_ && operation == NETDAM_ALU_##operation_ &&                                       \
-        (class_of_type & NETDAM_TYPE_CLASS_##class_) != 0) {                                                           \
-        return (int)(flags);                                                                                           \
+    if (opcode > UINT8_MAX || !netdam_alu_is_defined(operation)) {
+        return -1;
     }
-    NETDAM_ALGEBRA_LIST(NETDAM_ALGEBRA_ROW)
-#undef NETDAM_ALGEBRA_ROW
-    return -1;
+    switch (NETDAM_ALGEBRA_KEY(opcode, operation, netdam_type_class_of(type))) {
+        NETDAM_ALGEBRA_LIST(NETDAM_ALGEBRA_ROW)
+    default:
+        return -1;
+    }
 }
+
+#undef NETDAM_ALGEBRA_KEY
+#undef NETDAM_ALGEBRA_CASE
+#undef NETDAM_ALGEBRA_NONE
+#undef NETDAM_ALGEBRA_UNSIGNED
+#undef NETDAM_ALGEBRA_SIGNED
+#undef NETDAM_ALGEBRA_FLOAT
+#undef NETDAM_ALGEBRA_INTEGER
+#undef NETDAM_ALGEBRA_NUMBER
+#undef NETDAM_ALGEBRA_ROW
 
 #endif

@@ -32,7 +32,7 @@ END
 MRI
 chmod 644 "$lib/libnetdam.a"
 
-install -m 644 "$here/include/netdam.h" "$include/netdam.h"
+install -m 644 "$here"/include/netdam*.h "$include/"
 # Not the interface between device and firmware, which is no application's business.
 for header in "$here"/../firmware/include/netdam/*.h; do
     if [ "$(basename "$header")" != firmware.h ]; then
@@ -65,4 +65,4 @@ done
 for page in "$here"/man/*.[18]; do
     install -m 644 "$page" "$man/man${page##*.}/"
 done
-"${PYTHON:-python3}" "$here/man/api.py" "$here/include/netdam.h" "$man/man3"
+"${PYTHON:-python3}" "$here/man/api.py" "$here/include" "$man/man3"

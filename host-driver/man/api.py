@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the manual pages of section 3 from the comments in netdam.h, which is where the functions are described.
+"""Writes the manual pages of section 3 from the comments in netdam*.h, which is where the functions are described.
 
-    api.py HEADER FOLDER
+    api.py INCLUDE FOLDER
 
-One page per topic, and for each function that it describes a link of the function's name. A function of the header that
-belongs to no topic is an error.
+INCLUDE is where the headers are. One page per topic, and for each function that it describes a link of the function's
+name. A function that belongs to no topic is an error.
 """
 
+import glob
 import os
 import re
 import sys
@@ -77,7 +78,7 @@ def comment_lines(text):
 
 
 def parse(header):
-    """The items of the header by name, and its general comments."""
+    """The items of a header by name, and its general comments."""
     items = {}
     general = {}
     token = re.compile(r"/\*.*?\*/|^NETDAM_API [^;]*;|^(?:struct|enum) \w+ \{.*?^\};", re.S | re.M)
@@ -199,14 +200,17 @@ def page(name, brief, wanted, items, general):
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
-    with open(sys.argv[1], encoding="utf-8") as file:
-        items, general = parse(file.read())
+    items, general = {}, {}
+    for path in sorted(glob.glob(os.path.join(sys.argv[1], "netdam*.h"))):
+        with open(path, encoding="utf-8") as file:
+            for known, found in zip((items, general), parse(file.read())):
+                known.update(found)
     known = {item for _, _, wanted in TOPICS for item in wanted}
     missing = [name for name, item in items.items() if item.is_function and name not in known]
     unknown = sorted(known - set(items))
     lost = [start for start, topic in GENERAL if topic not in general]
     if missing or unknown or lost:
-        sys.exit(f"api.py: in no topic: {missing}; not in the header: {unknown}; comments not found: {lost}")
+        sys.exit(f"api.py: in no topic: {missing}; not in the headers: {unknown}; comments not found: {lost}")
     os.makedirs(sys.argv[2], exist_ok=True)
     for topic, brief, wanted in TOPICS:
         text, functions = page(topic, brief, wanted, items, general)

@@ -115,8 +115,8 @@ def main():
     print(f"1..{len(pages) + 3}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.join(temporary, "man3")
-        subprocess.run([sys.executable, os.path.join(MAN, "api.py"), os.path.join(ROOT, "host-driver", "include", "netdam.h"),
-                        folder], check=True, timeout=60)
+        subprocess.run([sys.executable, os.path.join(MAN, "api.py"), os.path.join(ROOT, "host-driver", "include"), folder],
+                       check=True, timeout=60)
         check("each exported function has a page that describes it", functions(folder))
         check("the programs have pages", complaints)
         for page, sharing in sorted(pages.items()):

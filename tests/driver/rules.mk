@@ -28,10 +28,12 @@ $(DRIVER_TEST_DIR)/first_program: $(DRIVER_TEST_DIR)/examples/first_program.o $(
 $(DRIVER_TEST_DIR)/first_program_static: $(DRIVER_TEST_DIR)/examples/first_program.o $(LIBNETDAM_STATIC)
 	$(Q)$(CC) $(LDFLAGS_ALL) -static -pthread -o $@ $^
 
-# The public header by itself, in both languages, pedantically.
-$(DRIVER_TEST_DIR)/header.%: host-driver/include/netdam.h $(wildcard firmware/include/netdam/*.h)
-	$(Q)mkdir -p $(@D) && $(if $(filter c,$*),$(CC) -x c -std=c11,$(CXX) -x c++ -std=c++11) -fsyntax-only -Wall -Wextra \
-	  -Wpedantic -Werror -Ihost-driver/include -Ifirmware/include -include netdam.h /dev/null && touch $@
+# Each public header by itself, in both languages, pedantically.
+PUBLIC_HEADERS := $(wildcard host-driver/include/netdam*.h)
+$(DRIVER_TEST_DIR)/header.%: $(PUBLIC_HEADERS) $(wildcard firmware/include/netdam/*.h)
+	$(Q)mkdir -p $(@D) && for header in $(notdir $(PUBLIC_HEADERS)); do \
+	  $(if $(filter c,$*),$(CC) -x c -std=c11,$(CXX) -x c++ -std=c++11) -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
+	    -Ihost-driver/include -Ifirmware/include -include $$header /dev/null || exit 1; done && touch $@
 
 -include $(wildcard $(DRIVER_TEST_DIR)/*.d $(DRIVER_TEST_DIR)/examples/*.d)
 

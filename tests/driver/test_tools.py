@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tools from outside: exit codes, one-line errors, data through files and pipes. Prints TAP."""
 
+import glob
 import json
 import os
 import random
@@ -275,13 +276,15 @@ def test_python_example(node):
 
 
 def test_symbols(_node):
-    with open(os.path.join(TOP, "host-driver", "include", "netdam.h"), encoding="utf-8") as f:
-        declared = set(re.findall(r"^NETDAM_API [^;]*?\b(netdam_\w+)\(", f.read(), re.M))
+    declared = set()
+    for header in glob.glob(os.path.join(TOP, "host-driver", "include", "netdam*.h")):
+        with open(header, encoding="utf-8") as f:
+            declared.update(re.findall(r"^NETDAM_API [^;]*?\b(netdam_\w+)\(", f.read(), re.M))
     library = os.path.join(O, "host-driver", "libnetdam.so.0")
     out, _ = run("nm", "-D", "--defined-only", library)
     exported = {line.split()[2].split("@")[0] for line in out.decode().splitlines() if line.split()[1] == "T"}
-    expect(len(declared) > 40, "header not understood")
-    expect(declared == exported, "header and libnetdam.so.0 differ: %s" % (declared ^ exported))
+    expect(len(declared) > 40, "headers not understood")
+    expect(declared == exported, "headers and libnetdam.so.0 differ: %s" % (declared ^ exported))
     with open(os.path.join(TOP, "docs", "driver.md"), encoding="utf-8") as f:
         manual = f.read()
     missing = [name for name in declared if name + "()" not in manual]

@@ -182,10 +182,10 @@ static bool send_frame(struct ndfw *fw, const struct ndfw_buffer *buffer, uint32
     return true;
 }
 
-/* Returns true if the queue pair has had its turn and may have more. */
-static bool run_queue(struct ndfw *fw, uint32_t index)
+/* Returns true if the queue pair has had its turn, or the budget is used up: there may be more. */
+static bool run_queue(struct ndfw *fw, uint32_t index, uint64_t end)
 {
-    for (uint32_t n = 0; n < TURN_DESCRIPTORS; n++) {
+    for (uint32_t n = 0; n < TURN_DESCRIPTORS && fw->work_bytes <= end; n++) {
         struct netdam_descriptor descriptor;
         uint8_t head[HEAD_BYTES];
         struct ndfw_buffer buffer;
@@ -207,22 +207,19 @@ static bool run_queue(struct ndfw *fw, uint32_t index)
 bool ndfw_raw_run(struct ndfw *fw, uint64_t budget_bytes)
 {
     const uint64_t end = fw->work_bytes + budget_bytes;
+    const uint32_t first = fw->next_raw;
     const bool port_full = fw->port_full; /* of NetDAM's frames, which have their own way to wait */
     bool more = false;
 
-    for (uint32_t n = 0; n < fw->config.queue_pairs && !fw->raw_waits; n++) {
-        uint32_t index = (fw->next_raw + n) % fw->config.queue_pairs;
+    for (uint32_t n = 0; n < fw->config.queue_pairs && !fw->raw_waits && fw->work_bytes <= end; n++) {
+        uint32_t index = (first + n) % fw->config.queue_pairs;
 
-        if (fw->queues[index].type != NETDAM_QUEUE_RAW || fw->queues[index].state != NETDAM_QUEUE_STATE_READY) {
-            continue;
+        if (fw->queues[index].type == NETDAM_QUEUE_RAW) {
+            more |= run_queue(fw, index, end);
+            /* Whoever is behind the last one that had a turn is first next time. */
+            fw->next_raw = (index + 1) % fw->config.queue_pairs;
         }
-        if (fw->work_bytes > end) {
-            more = true;
-            break;
-        }
-        more |= run_queue(fw, index);
     }
-    fw->next_raw = (fw->next_raw + 1) % fw->config.queue_pairs;
     fw->port_full = port_full;
     return more;
 }

@@ -610,6 +610,36 @@ static void a_run_has_an_end_however_much_is_posted(void **state)
     unit_stop(&u);
 }
 
+/* However little the budget or the port allows at a time. */
+static void queue_pairs_take_turns(void **state)
+{
+    struct ndtest_queue pairs[2];
+    struct netdam_fw_run_result result = {.more = true};
+
+    (void)state;
+    for (unsigned way = 0; way < 2; way++) {
+        start(NULL);
+        make(other, own, 0x88b5, 1000);
+        memcpy(u.node.memory + DATA, frame, 1000);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(ndtest_queue_create_raw(&pairs[i], &u.node, RINGS + (i + 1) * 0x2000, LOG2, u.now_ns),
+                             NETDAM_ADMIN_STATUS_OK);
+            for (unsigned k = 0; k < 8; k++) {
+                unit_post(&u, &pairs[i], &(struct netdam_descriptor){.user_data = k, .length = 1000});
+            }
+        }
+        for (unsigned n = 1; n <= 16; n++) {
+            u.port_room = way == 0 ? 1 : UINT32_MAX;
+            u.node.ops->run(u.node.state, u.now_ns, way == 0 ? 1u << 20 : 100, &result);
+            assert_true(result.more || n == 16);
+            assert_int_equal(u.count, n);
+            assert_int_equal(ndtest_queue_taken(&pairs[0]), (n + 1) / 2);
+            assert_int_equal(ndtest_queue_taken(&pairs[1]), n / 2);
+        }
+        unit_stop(&u);
+    }
+}
+
 static void destroying_and_stopping_flush_frames_and_buffers(void **state)
 {
     (void)state;
@@ -648,6 +678,9 @@ static void rings_that_lie_stop_the_pair(void **state)
     make(own, other, 0x88b5, 60);
     unit_receive(&u, frame, 60);
     assert_int_equal(unit_counter(&u, NETDAM_COUNTER_RAW_DROPPED), 1);
+    unit_expect_no_completion(&raw);
+    unit_post(&u, &raw, &(struct netdam_descriptor){.length = 60});
+    unit_run(&u);
     unit_expect_no_completion(&raw);
     unit_stop(&u);
 }
@@ -737,6 +770,7 @@ int main(void)
         cmocka_unit_test(an_unusable_buffer_completes_and_the_next_one_is_filled),
         cmocka_unit_test(a_full_port_serves_both_kinds_in_turn),
         cmocka_unit_test(a_run_has_an_end_however_much_is_posted),
+        cmocka_unit_test(queue_pairs_take_turns),
         cmocka_unit_test(destroying_and_stopping_flush_frames_and_buffers),
         cmocka_unit_test(rings_that_lie_stop_the_pair),
         cmocka_unit_test(steering_is_refused_where_it_makes_no_sense),

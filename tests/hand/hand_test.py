@@ -5,6 +5,7 @@ captures with tshark (TAP)."""
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -59,6 +60,24 @@ def tshark_lines(pcap, display_filter):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300).stdout.splitlines()
 
 
+def reach_by_kernel(terminal):
+    """As docs/by-hand.md has it: a line from a program outside comes through netdam-tap."""
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        outside.settimeout(ANSWER_SECONDS)
+        terminal.type("netdamd 2>/dev/null & while [ ! -S /run/netdamd.sock ]; do sleep 0.1; done; netdam-tap &")
+        if not terminal.expect(r"netdam0: .*, MTU 1500, on broker:"):
+            return False
+        terminal.type("ip addr add 10.0.2.16/24 dev netdam0")
+        terminal.type(f"nc 10.0.2.2 {outside.getsockname()[1]}; echo came=$?")
+        try:
+            connection, _ = outside.accept()
+        except OSError:
+            return False
+        with connection:
+            connection.sendall(b"from outside\n")
+        return terminal.expect(r"\nfrom outside\ncame=0")
+
+
 def test_guest():
     """One guest, and a node on this machine that its card reaches through QEMU's user network."""
     directory = os.path.join(ROOT, "build", "hand")
@@ -78,6 +97,7 @@ def test_guest():
         check(terminal.expect(r"\nregs=0"), "guest: netdam-regs prints a register", terminal.text)
         terminal.type(f"netdam-mem fetch-add -d pci -p 10.0.2.2:{ready['port']} -k {ready['key']} -v 5; echo added=$?")
         check(terminal.expect(r"\n0\nadded=0"), "guest: the card works on a node outside", terminal.text)
+        check(reach_by_kernel(terminal), "guest: its kernel reaches this machine over the same card", terminal.text)
         terminal.type("sleep 1000")
         time.sleep(1)
         os.write(terminal.fd, b"\x03")

@@ -20,7 +20,7 @@ $(O)/tests/hand/netdam-share: tests/hand/share.c $(LIBNETDAM_STATIC)
 # FILES: programs of your own, linked statically, and whatever else is to be in the guests.
 hand-files: $(GUEST_BOOT) $(BUILD)/firmware/netdam-fw.so $(BUILD)/run/pair | qemu
 	$(Q)$(MAKE) --no-print-directory O=$(HAND_STATIC) SAN= LDFLAGS=-static hand-tools
-	$(Q)bash tests/guest/mkinitramfs.sh $(HAND)/hand.cpio $(HAND_STATIC)/tests/hand/netdam-share \
+	$(Q)bash tests/guest/mkinitramfs.sh -m tun $(HAND)/hand.cpio $(HAND_STATIC)/tests/hand/netdam-share \
 	  $$(find -L $(HAND_STATIC)/host-driver -maxdepth 1 -type f -name 'netdam*' -perm -u+x) $(BUILD)/run/pair \
 	  tests/hand/shell-inside.sh $(FILES)
 

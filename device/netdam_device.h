@@ -130,6 +130,7 @@ struct NetdamState {
     bool scrub_on_reset;
     bool timeouts;
 
+    const char *name; /* for messages: the device's id */
     MemoryRegion registers;
     NetdamImage image;
     bool firmware_stale; /* the last reset could not load the image; the one before it runs */
@@ -173,7 +174,7 @@ static inline bool netdam_is_threaded(const NetdamState *s)
 
 static inline const char *netdam_name(NetdamState *s)
 {
-    return DEVICE(s)->id ?: TYPE_NETDAM;
+    return s->name;
 }
 
 /* netdam_pci.c */

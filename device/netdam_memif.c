@@ -111,7 +111,10 @@ static void netdam_memif_deliver(void *opaque, const uint8_t *frame, size_t byte
 
     trace_netdam_port_receive(netdam_name(s), bytes);
     s->image.ops->receive(s->image.state, frame, bytes, s->memif.now_ns);
-    netdam_migrate_settle(s);
+    /* At the latest when all have been delivered; but what does not fit is marked too coarsely. */
+    if (s->touched.count > NETDAM_TOUCHED_MAX / 2) {
+        netdam_migrate_settle(s);
+    }
 }
 
 unsigned netdam_memif_receive(NetdamState *s, uint64_t now_ns)

@@ -149,6 +149,7 @@ static void netdam_realize(PCIDevice *pci, Error **errp)
     MemoryRegion *memory;
     bool started;
 
+    s->name = DEVICE(s)->id ?: TYPE_NETDAM;
     if (!netdam_config_fill(s, errp) || !netdam_image_load(&s->image, s->firmware, &s->config, netdam_name(s), errp)) {
         return;
     }
@@ -293,8 +294,8 @@ static NETDAM_PROPERTIES netdam_properties[] = {
     DEFINE_PROP_STRING("role", NetdamState, memif_role),
     DEFINE_PROP_UINT32("memif-id", NetdamState, memif_id, 0),
     DEFINE_PROP_STRING("memif-secret", NetdamState, memif_secret),
-    DEFINE_PROP_UINT32("x-spins", NetdamState, spins, 20),
-    DEFINE_PROP_UINT32("x-yields", NetdamState, yields, 60),
+    DEFINE_PROP_UINT32("x-spins", NetdamState, spins, 4),
+    DEFINE_PROP_UINT32("x-yields", NetdamState, yields, 200),
     DEFINE_NIC_PROPERTIES(NetdamState, nic_conf),
     NETDAM_PROPERTIES_END};
 

@@ -96,14 +96,15 @@ static bool netdam_thread_ring(NetdamState *s, uint64_t now_ns)
     return any;
 }
 
-/* A doorbell was written before whatever comes now, and a read may ask for their count. */
+/*
+ * A doorbell was written before whatever comes now, and a read may ask for their count. The thread does not miss it: it
+ * looks at rings in the same turn in which it goes to sleep, and who rings after that wakes it.
+ */
 void netdam_enter(NetdamState *s)
 {
     if (s->thread.running) {
         ndsim_turn_take(&s->thread.turn);
-        if (netdam_thread_ring(s, netdam_run_now(s))) {
-            qatomic_set(&s->thread.kicked, true);
-        }
+        netdam_thread_ring(s, netdam_run_now(s));
     }
 }
 

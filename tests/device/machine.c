@@ -441,7 +441,6 @@ static void machine_settle(struct machine *m)
 
 void machine_step(struct machine *m, uint64_t ns)
 {
-    machine_settle(m);
     if (ns != 0) {
         machine_command(m, "clock_step %" PRIu64 "\n", ns);
     } else {

@@ -12,10 +12,11 @@
 
 #include "side.h"
 
-#define RESETS 200
-#define PLUGS  5
-#define STOPS  50
-#define KILLS  3
+#define RESETS         200
+#define MACHINE_RESETS 50
+#define PLUGS          5
+#define STOPS          50
+#define KILLS          3
 
 static struct machine machines[2];
 static struct side sides[2];
@@ -122,6 +123,33 @@ static void function_resets_hurt_nobody(void **state)
         assert_true(sides[i].statuses[NETDAM_STATUS_OK] > 0);
         assert_int_equal(card_read(&sides[i].card, NETDAM_REG_MAIN_MEMORY_BYTES, 8), 0);
     }
+}
+
+static void resets_of_the_machine_hurt_nobody(void **state)
+{
+    char answer[MACHINE_LINE];
+    unsigned i, j;
+
+    (void)state;
+    for (i = 0; i < MACHINE_RESETS; i++) {
+        load(1 + i % 7);
+        for (j = 0; j < 2; j++) {
+            side_drain(&sides[j]);
+            side_post_silently(&sides[j]);
+        }
+        machine_monitor(&machines[0], NULL, "{\"execute\": \"system_reset\"}\n");
+        /* It is done when the next command is answered and the main loop has turned. */
+        machine_monitor(&machines[0], answer, "{\"execute\": \"query-status\"}\n");
+        machine_step(&machines[0], 1000);
+        for (j = 0; j < 2; j++) {
+            card_bars(&sides[j].card);
+            side_after_reset(&sides[j]);
+            side_begin(&sides[j]);
+        }
+    }
+    load(10);
+    side_check(&sides[0]);
+    side_check(&sides[1]);
 }
 
 /* While the machine stands still, so do rings and data, and afterwards everything goes on. */
@@ -305,6 +333,7 @@ int main(void)
 #define TEST(name, setup) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(function_resets_hurt_nobody, setup_hub),
+        TEST(resets_of_the_machine_hurt_nobody, setup_hub),
         TEST(a_stopped_machine_changes_no_memory, setup_hub),
         TEST(unplugging_under_load_ends_what_the_other_waits_for, setup_hotplug),
         TEST(a_killed_peer_leaves_nothing_unended, setup_two),

@@ -31,7 +31,7 @@ static void start(unsigned i, const char *properties, const char *incoming)
     const char *arguments[] = {"-object",
                                machine_text("memory-backend-file,id=m,size=4M,share=on,mem-path=%s", files[i]),
                                "-device",
-                               machine_text(PROPERTIES "%s", properties),
+                               machine_text(PROPERTIES "%s%s", properties, machine_wire_alone(&machines[i])),
                                incoming != NULL ? "-incoming" : NULL,
                                incoming,
                                NULL};

@@ -120,4 +120,32 @@ static inline void bench_free(struct bench_packets *packets)
     packets->count = 0;
 }
 
+/* The next packet has to be this request. */
+static inline void bench_expect_request(struct bench *b, struct ndtest_packet *p, unsigned opcode, uint64_t number,
+                                        uint64_t generation)
+{
+    unit_expect_sent(&b->u, p);
+    assert_int_equal(p->kind, NETDAM_KIND_REQUEST);
+    assert_int_equal(p->opcode, opcode);
+    assert_true(p->number == number);
+    assert_true(p->generation == generation);
+}
+
+/* When the next packet goes out, or 0: runs at exactly the times the firmware asks for. */
+static inline uint64_t bench_next_packet_ns(struct bench *b, struct ndtest_packet *p)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        if (b->u.count != 0) {
+            unit_expect_sent(&b->u, p);
+            return b->u.now_ns;
+        }
+        if (b->u.result.next_ns == NETDAM_FW_NEVER) {
+            break;
+        }
+        b->u.now_ns = b->u.result.next_ns;
+        unit_run(&b->u);
+    }
+    return 0;
+}
+
 #endif

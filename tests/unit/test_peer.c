@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requester contexts: time-outs by the fake clock, generations, windows, confirmations, the end of numbers, closing. */
+/* Requester contexts: generations, confirmations, the end of numbers, closing. */
 #include "bench.h"
 
 #define GENERATION UNIT_GENERATION
@@ -16,15 +16,6 @@ static void answer_stale(const struct ndtest_packet *request, uint64_t generatio
     unit_answer(&b.u, request, &answer);
 }
 
-static void expect_request(struct ndtest_packet *p, unsigned opcode, uint64_t number, uint64_t generation)
-{
-    unit_expect_sent(&b.u, p);
-    assert_int_equal(p->kind, NETDAM_KIND_REQUEST);
-    assert_int_equal(p->opcode, opcode);
-    assert_true(p->number == number);
-    assert_true(p->generation == generation);
-}
-
 static void first_contact_asks_for_the_generation(void **state)
 {
     struct ndtest_packet p;
@@ -34,12 +25,12 @@ static void first_contact_asks_for_the_generation(void **state)
     unit_run(&b.u);
     unit_expect_silence(&b.u); /* nobody has asked for anything */
     bench_write(&b, 8, 1);
-    expect_request(&p, NETDAM_OP_CONFIRM, 1, 0);
+    bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 1, 0);
     assert_int_equal(p.distance, 0);
     assert_int_equal(p.payload_bytes, 0);
     unit_expect_silence(&b.u);
     answer_stale(&p, GENERATION, 0);
-    expect_request(&p, NETDAM_OP_WRITE, 1, GENERATION);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1, GENERATION);
     unit_answer_ok(&b.u, &p, NULL);
     unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
     unit_stop(&b.u);
@@ -54,149 +45,9 @@ static void echo_needs_no_generation(void **state)
     bench_start(&b, NULL, 4, 0);
     d = bench_descriptor(&b, NETDAM_OP_ECHO, 0, 8, 1);
     bench_do(&b, &d);
-    expect_request(&p, NETDAM_OP_ECHO, 1, 0);
+    bench_expect_request(&b, &p, NETDAM_OP_ECHO, 1, 0);
     unit_answer_ok(&b.u, &p, NULL);
     unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
-    unit_stop(&b.u);
-}
-
-/* When the next packet goes out: runs at exactly the times the firmware asks for. */
-static uint64_t time_of_next_packet(struct ndtest_packet *p)
-{
-    for (unsigned i = 0; i < 100; i++) {
-        if (b.u.count != 0) {
-            unit_expect_sent(&b.u, p);
-            return b.u.now_ns;
-        }
-        if (b.u.result.next_ns == NETDAM_FW_NEVER) {
-            break;
-        }
-        b.u.now_ns = b.u.result.next_ns;
-        unit_run(&b.u);
-    }
-    return 0;
-}
-
-static void retransmissions_back_off_and_end_in_timeout(void **state)
-{
-    static const uint64_t waits_ms[] = {0, 10, 20, 40, 80, 80}; /* initial 10, doubled, at most 80 */
-    uint64_t last, start;
-    struct ndtest_packet p;
-
-    (void)state;
-    bench_start(&b, NULL, 4, GENERATION);
-    start = last = b.u.now_ns;
-    bench_write(&b, 8, 1);
-    for (size_t i = 0; i < ARRAY_SIZE(waits_ms); i++) {
-        uint64_t at = time_of_next_packet(&p);
-
-        assert_int_equal(at - last, waits_ms[i] * UNIT_MS);
-        assert_int_equal(p.opcode, NETDAM_OP_WRITE);
-        assert_true(p.number == 1 && p.distance == 0);
-        assert_int_equal(p.flags, NETDAM_FLAG_PAYLOAD_CRC | (i != 0 ? NETDAM_FLAG_AGAIN : 0u));
-        assert_memory_equal(p.payload, b.u.node.memory + BENCH_LOCAL, 8);
-        b.u.node.memory[BENCH_LOCAL] ^= 0xff; /* what is sent again is what is there then */
-        last = at;
-        unit_expect_no_completion(&b.queue);
-    }
-    /* One tick before the last wait ends, and its end. */
-    unit_run(&b.u);
-    assert_true(b.u.result.next_ns == last + 80 * UNIT_MS);
-    b.u.now_ns = last + 80 * UNIT_MS - 1;
-    unit_run(&b.u);
-    unit_expect_no_completion(&b.queue);
-    b.u.now_ns++;
-    unit_run(&b.u);
-    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_TIMEOUT);
-    assert_int_equal(b.u.now_ns - start, 310 * UNIT_MS);
-    unit_expect_silence(&b.u);
-    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_TIMEOUTS), 1);
-    assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RETRANSMISSIONS), 5);
-    /* The number is finished: the next request's floor lies above it. */
-    bench_write(&b, 8, 2);
-    expect_request(&p, NETDAM_OP_WRITE, 2, GENERATION);
-    assert_int_equal(p.distance, 0);
-    /* A late answer to the first is for nobody. */
-    p.number = 1;
-    unit_answer_ok(&b.u, &p, NULL);
-    unit_expect_no_completion(&b.queue);
-    unit_stop(&b.u);
-}
-
-static void a_measured_round_trip_sets_the_time_out(void **state)
-{
-    struct netdam_fw_config config = bench_config();
-    struct ndtest_packet p;
-    uint64_t last;
-
-    (void)state;
-    config.paths = 1; /* nothing that times out is put down to its path */
-    bench_start(&b, &config, 4, GENERATION);
-    bench_write(&b, 8, 0);
-    unit_expect_sent(&b.u, &p);
-    unit_advance(&b.u, 9 * UNIT_MS);
-    unit_answer_ok(&b.u, &p, NULL);
-    unit_expect_completion(&b.queue, 0, NETDAM_STATUS_OK);
-    last = b.u.now_ns;
-    bench_write(&b, 8, 1);
-    unit_expect_sent(&b.u, &p);
-    /* After the first measurement: the round trip, and four times its half (RFC 6298). */
-    assert_in_range(time_of_next_packet(&p) - last, 27 * UNIT_MS, 27 * UNIT_MS + 10);
-    unit_answer_ok(&b.u, &p, NULL); /* sent twice: measures nothing */
-    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
-    last = b.u.now_ns;
-    bench_write(&b, 8, 2);
-    unit_expect_sent(&b.u, &p);
-    assert_in_range(time_of_next_packet(&p) - last, 27 * UNIT_MS, 27 * UNIT_MS + 10);
-    unit_answer_ok(&b.u, &p, NULL);
-    unit_expect_completion(&b.queue, 2, NETDAM_STATUS_OK);
-    for (unsigned i = 0; i < 30; i++) { /* always 20 ms */
-        bench_write(&b, 8, i);
-        unit_expect_sent(&b.u, &p);
-        unit_advance(&b.u, 9 * UNIT_MS + (i > 2 ? 11 * UNIT_MS : 0));
-        unit_answer_ok(&b.u, &p, NULL);
-        unit_drop_sent(&b.u);
-        unit_expect_completion(&b.queue, i, NETDAM_STATUS_OK);
-    }
-    last = b.u.now_ns;
-    bench_write(&b, 8, 99);
-    unit_expect_sent(&b.u, &p);
-    assert_in_range(time_of_next_packet(&p) - last, 20 * UNIT_MS, 60 * UNIT_MS);
-    unit_stop(&b.u);
-}
-
-static void the_time_out_is_never_below_its_minimum(void **state)
-{
-    struct ndtest_packet p;
-    uint64_t last;
-
-    (void)state;
-    bench_start(&b, NULL, 4, GENERATION);
-    for (unsigned i = 0; i < 30; i++) {
-        bench_write(&b, 8, i);
-        unit_expect_sent(&b.u, &p);
-        unit_advance(&b.u, 1000); /* a fast wire */
-        unit_answer_ok(&b.u, &p, NULL);
-        unit_expect_completion(&b.queue, i, NETDAM_STATUS_OK);
-    }
-    last = b.u.now_ns;
-    bench_write(&b, 8, 99);
-    unit_expect_sent(&b.u, &p);
-    assert_int_equal(time_of_next_packet(&p) - last, 10 * UNIT_MS);
-    unit_stop(&b.u);
-}
-
-static void the_time_out_is_never_above_its_maximum(void **state)
-{
-    static const uint64_t ms[] = {10, 20, 40, 50, 50};
-    struct netdam_fw_config config = bench_config();
-
-    (void)state;
-    config.rto_max_ns = 50 * UNIT_MS;
-    bench_start(&b, &config, 4, GENERATION);
-    for (unsigned tries = 0; tries < ARRAY_SIZE(ms); tries++) {
-        assert_true(ndfw_peer_rto_ns(b.u.fw, &b.u.fw->peers[b.peer], tries) == ms[tries] * UNIT_MS);
-    }
     unit_stop(&b.u);
 }
 
@@ -220,9 +71,9 @@ static void a_node_that_never_answers_the_first_question(void **state)
     assert_true(b.u.result.next_ns == NETDAM_FW_NEVER);
     /* The next request asks anew. */
     bench_write(&b, 8, 3);
-    expect_request(&p, NETDAM_OP_CONFIRM, 1, 0);
+    bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 1, 0);
     answer_stale(&p, GENERATION, 0);
-    expect_request(&p, NETDAM_OP_WRITE, 1, GENERATION);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1, GENERATION);
     unit_stop(&b.u);
 }
 
@@ -241,15 +92,15 @@ static void stale_within_the_epoch_sends_everything_again_with_the_same_numbers(
     assert_int_equal(sent.count, 4);
     unit_answer_ok(&b.u, &sent.packet[1], NULL);
     answer_stale(&sent.packet[2], LATER, 0);
-    expect_request(&p, NETDAM_OP_WRITE, 1, LATER);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1, LATER);
     assert_int_equal(p.flags, NETDAM_FLAG_PAYLOAD_CRC | NETDAM_FLAG_AGAIN); /* for it was sent before */
     assert_memory_equal(p.payload, sent.payload[0], 1400);
     unit_answer_ok(&b.u, &p, NULL);
-    expect_request(&p, NETDAM_OP_WRITE, 3, LATER);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 3, LATER);
     assert_int_equal(p.distance, 2);
     unit_answer_ok(&b.u, &p, NULL);
     unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
-    expect_request(&p, NETDAM_OP_READ, 1, LATER);
+    bench_expect_request(&b, &p, NETDAM_OP_READ, 1, LATER);
     unit_answer_ok(&b.u, &p, NULL);
     unit_expect_completion(&b.queue, 2, NETDAM_STATUS_OK);
     bench_free(&sent);
@@ -274,8 +125,8 @@ static void stale_across_epochs_ends_what_was_sent_as_unknown_and_sends_the_rest
     bench_collect(&b, &sent);
     assert_int_equal(sent.count, 4);
     unit_answer_ok(&b.u, &sent.packet[1], NULL);
-    expect_request(&p, NETDAM_OP_WRITE, 4, GENERATION); /* descriptor 3 after all */
-    bench_write(&b, 8, 4);                              /* and this one waits */
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 4, GENERATION); /* descriptor 3 after all */
+    bench_write(&b, 8, 4);                                        /* and this one waits */
     unit_expect_silence(&b.u);
     answer_stale(&sent.packet[2], NEW_EPOCH, 0);
     completion = unit_completion(&b.queue);
@@ -304,7 +155,7 @@ static void stale_that_does_not_echo_the_generation_in_use_is_ignored(void **sta
     (void)state;
     bench_start(&b, NULL, 4, GENERATION);
     bench_write(&b, 8, 1);
-    expect_request(&p, NETDAM_OP_WRITE, 1, GENERATION);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1, GENERATION);
     answer_stale(&p, NEW_EPOCH, UNIT_ECHO_NONE);
     answer_stale(&p, NEW_EPOCH, LATER);
     answer_stale(&p, GENERATION, GENERATION); /* says nothing new */
@@ -315,7 +166,7 @@ static void stale_that_does_not_echo_the_generation_in_use_is_ignored(void **sta
     unit_expect_silence(&b.u);
     unit_expect_no_completion(&b.queue);
     answer_stale(&p, LATER, GENERATION);
-    expect_request(&q, NETDAM_OP_WRITE, 1, LATER);
+    bench_expect_request(&b, &q, NETDAM_OP_WRITE, 1, LATER);
     /* A late copy of the same STALE, now that the generation has changed. */
     answer_stale(&p, LATER, GENERATION);
     answer_stale(&p, NEW_EPOCH, GENERATION);
@@ -335,7 +186,7 @@ static void busy_is_tried_again_and_ends_in_bounded_time(void **state)
     for (unsigned until = 1; until <= 7; until++) { /* attempts that are answered BUSY */
         bench_start(&b, NULL, 4, GENERATION);
         bench_write(&b, 8, 1);
-        for (sent = 0; time_of_next_packet(&p) != 0 && p.opcode == NETDAM_OP_WRITE; sent++) {
+        for (sent = 0; bench_next_packet_ns(&b, &p) != 0 && p.opcode == NETDAM_OP_WRITE; sent++) {
             assert_true(p.number == 1);
             if (sent < until) {
                 unit_answer(&b.u, &p, &busy);
@@ -369,39 +220,6 @@ static void what_waits_behind_a_silent_peer_fails_with_it(void **state)
     unit_stop(&b.u);
 }
 
-static void an_unanswered_number_holds_the_floor_and_the_window(void **state)
-{
-    struct netdam_fw_config config = bench_config();
-    struct bench_packets sent;
-    struct ndtest_packet p;
-
-    (void)state;
-    config.window = 8;
-    bench_start(&b, &config, 4, GENERATION);
-    for (unsigned i = 0; i < 20; i++) {
-        bench_write(&b, 8, 1 + i);
-    }
-    bench_collect(&b, &sent);
-    assert_int_equal(sent.count, 8);
-    for (unsigned i = 0; i < 8; i++) {
-        assert_true(sent.packet[i].number == 1 + i && sent.packet[i].distance == i);
-    }
-    for (unsigned i = 1; i < 8; i++) {
-        unit_answer_ok(&b.u, &sent.packet[i], NULL);
-        unit_expect_completion(&b.queue, 1 + i, NETDAM_STATUS_OK);
-        unit_expect_silence(&b.u); /* number 9 would be 8 above the floor */
-    }
-    unit_answer_ok(&b.u, &sent.packet[0], NULL);
-    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_OK);
-    for (unsigned i = 0; i < 8; i++) {
-        expect_request(&p, NETDAM_OP_WRITE, 9 + i, GENERATION);
-        assert_int_equal(p.distance, i);
-    }
-    unit_expect_silence(&b.u);
-    bench_free(&sent);
-    unit_stop(&b.u);
-}
-
 static void reads_do_not_use_the_lane(void **state)
 {
     struct netdam_descriptor read;
@@ -412,10 +230,10 @@ static void reads_do_not_use_the_lane(void **state)
     read = bench_descriptor(&b, NETDAM_OP_READ, 0, 8, 1);
     for (unsigned i = 0; i < 3; i++) {
         bench_write(&b, 8, 1);
-        expect_request(&p, NETDAM_OP_WRITE, 1 + i, GENERATION);
+        bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1 + i, GENERATION);
         assert_int_equal(p.distance, i);
         bench_do(&b, &read);
-        expect_request(&p, NETDAM_OP_READ, 1 + i, GENERATION);
+        bench_expect_request(&b, &p, NETDAM_OP_READ, 1 + i, GENERATION);
         assert_int_equal(p.distance, 0);
     }
     unit_stop(&b.u);
@@ -435,7 +253,7 @@ static void an_idle_requester_confirms_its_floor(void **state)
     unit_expect_silence(&b.u);
     unit_run_for(&b.u, 1);
     unit_run(&b.u);
-    expect_request(&q, NETDAM_OP_CONFIRM, 2, GENERATION);
+    bench_expect_request(&b, &q, NETDAM_OP_CONFIRM, 2, GENERATION);
     assert_int_equal(q.distance, 0);
     unit_answer_ok(&b.u, &q, NULL);
     unit_run_for(&b.u, 100000 * UNIT_MS);
@@ -454,7 +272,7 @@ static void a_confirmation_that_is_not_acknowledged_is_repeated_a_bounded_number
     bench_write(&b, 8, 1);
     unit_expect_sent(&b.u, &p);
     unit_answer_ok(&b.u, &p, NULL);
-    while (time_of_next_packet(&p) != 0) {
+    while (bench_next_packet_ns(&b, &p) != 0) {
         struct unit_answer wrong = {.generation = LATER}; /* of another generation: not for this one */
 
         assert_int_equal(p.opcode, NETDAM_OP_CONFIRM);
@@ -475,14 +293,14 @@ static void work_puts_the_confirmation_off(void **state)
     bench_start(&b, NULL, 4, GENERATION);
     for (unsigned i = 0; i < 10; i++) {
         bench_write(&b, 8, i);
-        expect_request(&p, NETDAM_OP_WRITE, 1 + i, GENERATION);
+        bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1 + i, GENERATION);
         unit_answer_ok(&b.u, &p, NULL);
         unit_expect_completion(&b.queue, i, NETDAM_STATUS_OK);
         unit_run_for(&b.u, 9 * UNIT_MS);
     }
     unit_expect_silence(&b.u);
     unit_run_for(&b.u, 100 * UNIT_MS);
-    expect_request(&p, NETDAM_OP_CONFIRM, 11, GENERATION);
+    bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 11, GENERATION);
     unit_stop(&b.u);
 }
 
@@ -507,12 +325,12 @@ static void when_numbers_run_out_the_context_is_confirmed_and_renewed(void **sta
     unit_answer_ok(&b.u, &sent.packet[0], NULL);
     unit_expect_silence(&b.u);
     unit_answer_ok(&b.u, &sent.packet[1], NULL);
-    expect_request(&confirm, NETDAM_OP_CONFIRM, NETDAM_NUMBER_MAX, GENERATION);
+    bench_expect_request(&b, &confirm, NETDAM_OP_CONFIRM, NETDAM_NUMBER_MAX, GENERATION);
     assert_true(confirm.context == context);
     unit_expect_silence(&b.u);
     unit_answer_ok(&b.u, &confirm, NULL);
     for (unsigned i = 0; i < 2; i++) {
-        expect_request(&p, NETDAM_OP_WRITE, LAST - 2 + i, GENERATION);
+        bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST - 2 + i, GENERATION);
         assert_true(p.context != context);
         assert_int_equal(p.distance, i);
     }
@@ -537,10 +355,10 @@ static void a_node_that_does_not_acknowledge_cannot_keep_a_context_from_renewal(
     bench_start(&b, &config, 4, GENERATION);
     bench_write(&b, 8, 1);
     bench_write(&b, 8, 2);
-    expect_request(&p, NETDAM_OP_WRITE, LAST, GENERATION);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST, GENERATION);
     context = p.context;
     unit_answer_ok(&b.u, &p, NULL);
-    while (time_of_next_packet(&p) != 0 && p.opcode == NETDAM_OP_CONFIRM) {
+    while (bench_next_packet_ns(&b, &p) != 0 && p.opcode == NETDAM_OP_CONFIRM) {
         assert_true(p.number == NETDAM_NUMBER_MAX);
         confirms++;
     }
@@ -563,7 +381,7 @@ static void reads_alone_use_up_numbers_too(void **state)
     read = bench_descriptor(&b, NETDAM_OP_READ, 0, 8, 1);
     for (unsigned i = 0; i < 3; i++) {
         bench_do(&b, &read);
-        expect_request(&p, NETDAM_OP_READ, LAST, GENERATION);
+        bench_expect_request(&b, &p, NETDAM_OP_READ, LAST, GENERATION);
         assert_true(p.context != context);
         context = p.context;
         unit_answer_ok(&b.u, &p, NULL);
@@ -588,7 +406,7 @@ static void what_is_sent_and_forgotten_uses_up_numbers_too(void **state)
     for (unsigned i = 0; i < 2; i++) {
         bench_do(&b, &write);
         for (unsigned n = 0; n < 3; n++) {
-            expect_request(&p, NETDAM_OP_WRITE, LAST, GENERATION);
+            bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST, GENERATION);
             assert_true(p.context != context);
             context = p.context;
         }
@@ -615,7 +433,7 @@ static void closing_flushes_confirms_and_frees_the_place(void **state)
         unit_expect_completion(&b.queue, 1, NETDAM_STATUS_FLUSHED);
         assert_int_equal(close_peer(), NETDAM_ADMIN_STATUS_NO_SUCH);
         unit_run(&b.u);
-        expect_request(&confirm, NETDAM_OP_CONFIRM, 2, GENERATION);
+        bench_expect_request(&b, &confirm, NETDAM_OP_CONFIRM, 2, GENERATION);
         unit_answer_ok(&b.u, &p, NULL); /* too late */
         unit_expect_no_completion(&b.queue);
         bench_write(&b, 8, 2); /* the handle is not open any more */
@@ -650,115 +468,6 @@ static void closing_without_anything_to_confirm_frees_the_place_at_once(void **s
     unit_stop(&b.u);
 }
 
-static void a_lost_packet_is_sent_again_when_later_ones_are_answered(void **state)
-{
-    struct bench_packets sent;
-    struct ndtest_packet p;
-
-    (void)state;
-    bench_start(&b, NULL, 4, GENERATION);
-    for (unsigned i = 0; i < 20; i++) { /* measures a round trip of 1 ms */
-        bench_write(&b, 8, i);
-        unit_expect_sent(&b.u, &p);
-        unit_advance(&b.u, UNIT_MS);
-        unit_answer_ok(&b.u, &p, NULL);
-        unit_expect_completion(&b.queue, i, NETDAM_STATUS_OK);
-    }
-    bench_write(&b, 4 * 1400, 50);
-    bench_collect(&b, &sent);
-    assert_int_equal(sent.count, 4);
-    unit_advance(&b.u, UNIT_MS);
-    for (unsigned i = 1; i < 4; i++) {
-        unit_answer_ok(&b.u, &sent.packet[i], NULL);
-        unit_expect_silence(&b.u); /* it may be late by a little */
-    }
-    bench_write(&b, 8, 51);
-    unit_expect_sent(&b.u, &p);
-    unit_advance(&b.u, 2 * UNIT_MS);
-    unit_answer_ok(&b.u, &p, NULL);
-    unit_expect_completion(&b.queue, 51, NETDAM_STATUS_OK);
-    expect_request(&p, NETDAM_OP_WRITE, sent.packet[0].number, GENERATION);
-    assert_int_equal(p.flags, NETDAM_FLAG_PAYLOAD_CRC | NETDAM_FLAG_AGAIN);
-    unit_expect_silence(&b.u);
-    unit_answer_ok(&b.u, &p, NULL);
-    unit_expect_completion(&b.queue, 50, NETDAM_STATUS_OK);
-    bench_free(&sent);
-    unit_stop(&b.u);
-}
-
-/* Answers one packet; returns how many new ones that let out. */
-static unsigned answer_one(struct bench_packets *queue, unsigned *head)
-{
-    unsigned before = queue->count;
-
-    unit_answer_ok(&b.u, &queue->packet[(*head)++], NULL);
-    while (queue->count < ARRAY_SIZE(queue->packet) && unit_sent(&b.u, &queue->packet[queue->count])) {
-        queue->payload[queue->count] = NULL;
-        queue->count++;
-    }
-    return queue->count - before;
-}
-
-static void the_congestion_window_grows_by_one_per_round_and_halves_on_loss(void **state)
-{
-    static struct bench_packets sent;
-    struct netdam_descriptor d;
-    unsigned head = 0, flying, again = 0;
-    struct ndtest_packet p;
-
-    (void)state;
-    memset(&sent, 0, sizeof(sent));
-    bench_start(&b, NULL, 4, GENERATION);
-    d = bench_descriptor(&b, NETDAM_OP_WRITE, 0, 90 * 1400, 1);
-    unit_post(&b.u, &b.queue, &d);
-    unit_post(&b.u, &b.queue, &d);
-    unit_run(&b.u);
-    while (unit_sent(&b.u, &sent.packet[sent.count])) {
-        sent.count++;
-    }
-    assert_int_equal(sent.count, 32); /* the first burst */
-    for (unsigned i = 1; i < 32; i++) {
-        assert_int_equal(answer_one(&sent, &head), 1);
-    }
-    assert_int_equal(answer_one(&sent, &head), 2); /* a whole window was answered */
-    flying = sent.count - head;
-    assert_int_equal(flying, 33);
-    unit_advance(&b.u, 80 * UNIT_MS);
-    unit_run(&b.u); /* all of them are overdue: that is one loss, and not thirty-three */
-    while (unit_sent(&b.u, &p)) {
-        assert_true((p.flags & NETDAM_FLAG_AGAIN) != 0);
-        again++;
-    }
-    assert_int_equal(again, 33);
-    while (flying > 17) { /* half of 33, which 16 answers make 17: nothing new until less are under way */
-        assert_int_equal(answer_one(&sent, &head), 0);
-        flying--;
-    }
-    assert_int_equal(answer_one(&sent, &head), 1);
-    unit_stop(&b.u);
-}
-
-static void many_losses_leave_a_window_of_four(void **state)
-{
-    struct ndtest_packet p;
-    unsigned count = 0;
-
-    (void)state;
-    bench_start(&b, NULL, 4, GENERATION);
-    for (unsigned i = 0; i < 5; i++) { /* five losses, each halves 32 */
-        bench_write(&b, 8, i);
-        unit_run_for(&b.u, 2000 * UNIT_MS);
-        unit_expect_completion(&b.queue, i, NETDAM_STATUS_TIMEOUT);
-    }
-    unit_drop_sent(&b.u);
-    bench_write(&b, 20 * 1400, 9);
-    while (unit_sent(&b.u, &p)) {
-        count += p.opcode == NETDAM_OP_WRITE;
-    }
-    assert_int_equal(count, 4);
-    unit_stop(&b.u);
-}
-
 static void stopping_flushes_everything_and_confirms_once(void **state)
 {
     struct ndtest_packet p;
@@ -771,7 +480,7 @@ static void stopping_flushes_everything_and_confirms_once(void **state)
     ndtest_node_stop(&b.u.node, b.u.now_ns);
     unit_expect_completion(&b.queue, 1, NETDAM_STATUS_FLUSHED);
     unit_expect_completion(&b.queue, 2, NETDAM_STATUS_FLUSHED);
-    expect_request(&p, NETDAM_OP_CONFIRM, 3, GENERATION);
+    bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 3, GENERATION);
     unit_expect_silence(&b.u);
     unit_stop(&b.u);
 }
@@ -781,17 +490,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_contact_asks_for_the_generation),
         cmocka_unit_test(echo_needs_no_generation),
-        cmocka_unit_test(retransmissions_back_off_and_end_in_timeout),
-        cmocka_unit_test(a_measured_round_trip_sets_the_time_out),
-        cmocka_unit_test(the_time_out_is_never_below_its_minimum),
-        cmocka_unit_test(the_time_out_is_never_above_its_maximum),
         cmocka_unit_test(a_node_that_never_answers_the_first_question),
         cmocka_unit_test(stale_within_the_epoch_sends_everything_again_with_the_same_numbers),
         cmocka_unit_test(stale_across_epochs_ends_what_was_sent_as_unknown_and_sends_the_rest),
         cmocka_unit_test(stale_that_does_not_echo_the_generation_in_use_is_ignored),
         cmocka_unit_test(busy_is_tried_again_and_ends_in_bounded_time),
         cmocka_unit_test(what_waits_behind_a_silent_peer_fails_with_it),
-        cmocka_unit_test(an_unanswered_number_holds_the_floor_and_the_window),
         cmocka_unit_test(reads_do_not_use_the_lane),
         cmocka_unit_test(an_idle_requester_confirms_its_floor),
         cmocka_unit_test(a_confirmation_that_is_not_acknowledged_is_repeated_a_bounded_number_of_times),
@@ -802,9 +506,6 @@ int main(void)
         cmocka_unit_test(reads_alone_use_up_numbers_too),
         cmocka_unit_test(closing_flushes_confirms_and_frees_the_place),
         cmocka_unit_test(closing_without_anything_to_confirm_frees_the_place_at_once),
-        cmocka_unit_test(a_lost_packet_is_sent_again_when_later_ones_are_answered),
-        cmocka_unit_test(the_congestion_window_grows_by_one_per_round_and_halves_on_loss),
-        cmocka_unit_test(many_losses_leave_a_window_of_four),
         cmocka_unit_test(stopping_flushes_everything_and_confirms_once),
     };
 

@@ -178,6 +178,8 @@ static void lay_out(struct ndfw *fw, struct arena *arena, const struct netdam_fw
     fw->sender_by_salt.slots = take(arena, ((size_t)fw->sender_by_salt.mask + 1) * sizeof(uint32_t));
     fw->tenant_room = take(arena, ndfw_tenant_room_bytes());
     fw->loopback = take(arena, (size_t)NDFW_LOOPBACK_SLOTS * NDFW_FRAME_MAX);
+    fw->shared_room = take(arena, config->shared_frames != 0 ? NDFW_FRAME_MAX : 0);
+    fw->transmit_room = take(arena, config->shared_frames != 0 ? NDFW_FRAME_MAX : 0);
     for (uint32_t i = 0; arena->base != NULL && i <= config->peers; i++) {
         fw->peers[i].lane.flights = flights + (size_t)i * 2 * config->window;
         fw->peers[i].laneless.flights = fw->peers[i].lane.flights + config->window;
@@ -273,7 +275,8 @@ static void op_receive(void *state, const uint8_t *frame, size_t bytes, uint64_t
     fw->now_ns = now_ns;
     ndfw_count(fw, NETDAM_COUNTER_RX_FRAMES, 1);
     ndfw_count(fw, NETDAM_COUNTER_RX_BYTES, bytes);
-    ndfw_net_receive(fw, frame, bytes);
+    ndfw_net_receive(fw, ndfw_shared_begin(fw, frame, bytes), bytes);
+    ndfw_shared_end(fw);
     ndfw_queue_signal(fw);
 }
 

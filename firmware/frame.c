@@ -89,6 +89,7 @@ enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t b
     if (header_length < sizeof(header) || header_length > bytes) {
         return drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
+    ndfw_shared_need(fw, datagram + header_length);
     if (ndfw_crc32c_header(fw, datagram, header_length) != netdam_be32_get(header.header_crc)) {
         return drop(counter, NETDAM_COUNTER_RX_HEADER_CRC);
     }
@@ -119,6 +120,9 @@ enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t b
     if (header.version != NETDAM_WIRE_VERSION) {
         return request ? refuse(packet, NETDAM_STATUS_BAD_VERSION) : drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
+    if ((packet->flags & NETDAM_FLAG_TENANT) != 0) {
+        ndfw_shared_whole(fw);
+    }
     if ((packet->flags & NETDAM_FLAG_TENANT) != 0 && !ndfw_tenant_open(fw, datagram, bytes, packet, counter)) {
         return NDFW_DECODED_DROP;
     }
@@ -142,7 +146,7 @@ enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t b
         return drop(counter, NETDAM_COUNTER_RX_MALFORMED);
     }
     packet->segments = datagram + body;
-    packet->payload = packet->tenant != 0 ? packet->payload : datagram + expected;
+    packet->payload = packet->tenant != 0 ? packet->payload : ndfw_shared_payload(fw, datagram + expected);
     if (has_crc) {
         netdam_be32 crc;
 
@@ -162,6 +166,10 @@ enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t b
     } else if (!decode_segment(packet, packet->segments +
                                            header.segment_index * (sizeof(struct netdam_wire_segment) + node_bytes))) {
         return refuse(packet, NETDAM_STATUS_BAD_SEGMENTS);
+    }
+    if ((netdam_op_flags(packet->opcode) & NETDAM_OPF_ENTRIES) != 0 && packet->tenant == 0) {
+        ndfw_shared_whole(fw); /* a payload that says where and how much */
+        packet->payload = datagram + expected;
     }
     return NDFW_DECODED_OK;
 }
@@ -279,7 +287,7 @@ uint8_t *ndfw_transmit_begin(struct ndfw *fw, bool loopback, size_t bytes)
         uint8_t *frame = fw->platform.transmit_begin(fw->platform.opaque, bytes);
 
         fw->port_full = frame == NULL;
-        return frame;
+        return ndfw_shared_transmit(fw, frame);
     }
     /* Requests leave half of the places to the answers that they will cause. */
     if (fw->loopback_tail - fw->loopback_head >= (fw->draining ? NDFW_LOOPBACK_SLOTS : NDFW_LOOPBACK_SLOTS / 2)) {
@@ -298,6 +306,7 @@ void ndfw_transmit_end(struct ndfw *fw, size_t bytes)
     }
     ndfw_count(fw, NETDAM_COUNTER_TX_FRAMES, 1);
     ndfw_count(fw, NETDAM_COUNTER_TX_BYTES, bytes);
+    ndfw_shared_transmitted(fw, bytes);
     fw->platform.transmit_end(fw->platform.opaque, bytes);
 }
 
@@ -388,12 +397,18 @@ uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, boo
 
 void ndfw_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagram, uint32_t datagram_bytes)
 {
-    struct netdam_wire_header header;
+    /* Where others can write to the frame it may be anything by now: read once, what is checked is what is used. */
+    const volatile uint8_t *at = datagram + offsetof(struct netdam_wire_header, header_length);
+    uint32_t header_length;
     netdam_be32 crc;
 
     ndfw_tenant_seal(fw, to, datagram);
-    memcpy(&header, datagram, sizeof(header));
-    crc = netdam_be32_make(ndfw_crc32c_header(fw, datagram, netdam_be16_get(header.header_length)));
+    header_length = (uint32_t)at[0] << 8;
+    header_length |= at[1];
+    if (header_length > datagram_bytes || header_length < sizeof(struct netdam_wire_header)) {
+        header_length = sizeof(struct netdam_wire_header);
+    }
+    crc = netdam_be32_make(ndfw_crc32c_header(fw, datagram, header_length));
     memcpy(datagram + offsetof(struct netdam_wire_header, header_crc), &crc, sizeof(crc));
     if (to->family == 6) {
         seal_udp(datagram, datagram_bytes);

@@ -202,7 +202,7 @@ static void pass_on(struct ndfw *fw, const struct ndfw_packet *packet, struct ho
         return;
     }
     memcpy(datagram, packet->datagram, packet->header_length);
-    memcpy(&header, datagram, sizeof(header));
+    memcpy(&header, packet->datagram, sizeof(header));
     header.segment_index++;
     header.payload_length = netdam_be16_make((uint16_t)hop->payload_after);
     header.flags = netdam_be16_make((uint16_t)((packet->flags & ~(unsigned)NETDAM_FLAG_PAYLOAD_CRC) |

@@ -385,6 +385,7 @@ struct ndfw {
     uint32_t reply_count;
 
     struct ndfw_tenant *tenants;
+    uint32_t tenant_count;
     struct ndfw_sender *senders;
     struct ndfw_map sender_by_salt;
     uint32_t sender_spare; /* the platform's slot for the keys of senders that are not known */
@@ -395,6 +396,13 @@ struct ndfw {
     uint32_t loopback_head;
     uint32_t loopback_tail;
     bool transmit_loopback; /* the frame begun goes there */
+
+    const uint8_t *shared_frame; /* received, and others may change it; NULL: nobody can */
+    size_t shared_bytes;
+    size_t shared_copied;     /* of it, to shared_room */
+    uint8_t *shared_room;     /* NDFW_FRAME_MAX, if frames are shared */
+    uint8_t *transmit_room;   /* the same */
+    uint8_t *transmit_target; /* where the frame begun goes from there; NULL: it is made in place */
     bool draining;          /* frames are being taken out of it */
 
     struct ndfw_rule rules[NETDAM_STEERING_RULES];
@@ -536,6 +544,18 @@ void ndfw_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagra
 uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate, uint32_t tenant);
 /* True if a payload gets a CRC. */
 bool ndfw_has_crc(const struct ndfw *fw, uint32_t payload_length, uint32_t tenant);
+/* shared.c: around a received frame; returns where to read it. Nothing beyond what was asked for is there yet. */
+const uint8_t *ndfw_shared_begin(struct ndfw *fw, const uint8_t *frame, size_t bytes);
+void ndfw_shared_end(struct ndfw *fw);
+/* Up to `end`, within the frame; or all of it. */
+void ndfw_shared_need(struct ndfw *fw, const uint8_t *end);
+void ndfw_shared_whole(struct ndfw *fw);
+/* Where to read the payload, once: values, on which nothing but values depends. */
+const uint8_t *ndfw_shared_payload(const struct ndfw *fw, const uint8_t *payload);
+/* Where to make a frame that goes to `frame`, and when it is made. */
+uint8_t *ndfw_shared_transmit(struct ndfw *fw, uint8_t *frame);
+void ndfw_shared_transmitted(struct ndfw *fw, size_t bytes);
+
 uint8_t *ndfw_transmit_begin(struct ndfw *fw, bool loopback, size_t bytes);
 void ndfw_transmit_end(struct ndfw *fw, size_t bytes);
 

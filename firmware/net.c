@@ -44,6 +44,9 @@ static enum ndfw_taken receive_udp(struct ndfw *fw, struct ndfw_packet *packet, 
         ndfw_dropped(fw, NETDAM_COUNTER_RX_MALFORMED, bytes);
         return NDFW_TAKEN_DEVICE;
     }
+    if (ndfw_get16(udp + 6) != 0) {
+        ndfw_shared_whole(fw);
+    }
     if (ndfw_get16(udp + 6) == 0 ? packet->from.family == 6
                                  : ndfw_checksum_fold(ndfw_checksum_add(pseudo, udp, bytes)) != 0) {
         ndfw_dropped(fw, NETDAM_COUNTER_RX_CHECKSUM, bytes);
@@ -106,6 +109,7 @@ static enum ndfw_taken receive_ipv4(struct ndfw *fw, const uint8_t *frame, size_
         return NDFW_TAKEN_DEVICE;
     }
     if (ip[9] == PROTOCOL_ICMP) {
+        ndfw_shared_whole(fw);
         return ndfw_ping_receive(fw, frame, length);
     }
     if (ip[9] != PROTOCOL_UDP) {
@@ -130,6 +134,7 @@ static enum ndfw_taken receive_ipv6(struct ndfw *fw, const uint8_t *frame, size_
     }
     length = ndfw_get16(ip + 4);
     if (ip[6] == PROTOCOL_ICMP6 && !ndfw_is_zero(fw->config.ipv6, 16)) {
+        ndfw_shared_whole(fw);
         return ndfw_icmpv6_receive(fw, frame, ip + NETDAM_IPV6_BYTES, length);
     }
     if (ip[6] != PROTOCOL_UDP || memcmp(ip + 24, fw->config.ipv6, 16) != 0 || ndfw_is_zero(fw->config.ipv6, 16)) {
@@ -173,6 +178,7 @@ void ndfw_net_receive(struct ndfw *fw, const uint8_t *frame, size_t bytes)
         break;
     }
     if (taken != NDFW_TAKEN_DEVICE) {
+        ndfw_shared_whole(fw);
         ndfw_raw_receive(fw, frame, bytes, own_mac, taken == NDFW_TAKEN_BOTH);
     }
 }

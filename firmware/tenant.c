@@ -171,6 +171,7 @@ static enum netdam_admin_status remove_tenant(struct ndfw *fw, uint32_t id)
     clear_slot(fw, sealing_slot(fw, tenant));
     wipe(tenant->key, sizeof(tenant->key));
     tenant->id = 0;
+    fw->tenant_count--;
     return NETDAM_ADMIN_STATUS_OK;
 }
 
@@ -204,6 +205,7 @@ enum netdam_admin_status ndfw_tenant_set(struct ndfw *fw, const uint64_t *args)
     }
     /* Forgotten under the old key as under the new one: the id may have had this key before. */
     forget_senders_of(fw, made.id);
+    fw->tenant_count += tenant->id == 0;
     *tenant = made;
     wipe(made.key, sizeof(made.key));
     wipe((uint8_t *)key, sizeof(key));
@@ -297,6 +299,9 @@ void ndfw_tenant_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *
 {
     struct netdam_wire_header header;
 
+    if (fw->config.shared_frames != 0 && fw->tenant_count == 0) {
+        return; /* what the header says by now may be somebody else's, see ndfw_shared_transmit */
+    }
     memcpy(&header, datagram, sizeof(header));
     if ((netdam_be16_get(header.flags) & NETDAM_FLAG_TENANT) != 0 && !seal(fw, to, &header, datagram)) {
         /* A frame that was begun has to go: without tag nobody takes it, and nobody learns anything from it. */

@@ -350,6 +350,12 @@ static bool has_wire(const struct netdam_soft_config *config)
     return config->wire_path != NULL || config->memif_path != NULL;
 }
 
+/* A memif link's frames stay where they are; but a tap is not prepared for frames that change. */
+static bool shares_frames(const struct netdam_soft_config *config)
+{
+    return config->memif_path != NULL && config->tap == NULL;
+}
+
 static void configure(struct netdam_soft *soft, const struct netdam_soft_config *config, unsigned vectors)
 {
     struct netdam_fw_config *fw = &soft->config;
@@ -364,6 +370,7 @@ static void configure(struct netdam_soft *soft, const struct netdam_soft_config 
         .no_payload_crc = config->no_payload_crc ? 1 : 0,
         .no_merge = config->no_merge ? 1 : 0,
         .vectors = (uint16_t)vectors,
+        .shared_frames = shares_frames(config),
         .mtu = config->mtu,
         .queue_pairs = vectors,
         .retries = config->retries,
@@ -509,6 +516,7 @@ static int open_port(struct netdam_soft *soft, const struct netdam_soft_config *
         .id = config->memif_id,
         .secret = config->memif_secret,
         .name = "netdam-soft",
+        .shared_frames = shares_frames(config),
         .log_opaque = soft,
         .log = log_memif,
     };

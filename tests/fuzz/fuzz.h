@@ -88,7 +88,11 @@ struct fuzz_device {
     size_t poke_bytes;
     bool admin_running;
     uint64_t generation; /* the newest that it has begun */
+    /* The frame being received, which somebody changes whenever the device calls out, if frames are shared. */
+    uint8_t *incoming;
+    size_t incoming_bytes;
     /* Set before fuzz_device_open, and kept. */
+    bool shared_frames;
     const struct netdam_fw_crypto *crypto; /* of tenants, or NULL: it has none */
     /* False if the device must not look at this part of its memory at present. NULL: it may. */
     bool (*permits)(uint64_t offset, uint64_t bytes);

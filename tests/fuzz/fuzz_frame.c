@@ -171,6 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         0xfffffff8u};
     uint64_t results[NETDAM_ADMIN_RESULTS];
 
+    device.shared_frames = (size & 1) != 0;
     fuzz_device_open(&device);
     fuzz_admin(&device, NETDAM_ADMIN_QUEUE_CREATE, args, results);
     create_region(&device, REGION_BASE, 4096, FUZZ_KEY_ALL);

@@ -455,6 +455,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     struct ndtest_queue queue;
 
+    device.shared_frames = (size & 1) != 0;
     open_all(&queue);
     while (input.left != 0) {
         size_t bytes = 0;

@@ -25,6 +25,7 @@ FLAGS = ["-std=c11", "-O0", "-fPIC", "-w", "-ffreestanding", "-fbuiltin", "-fno-
 PROPERTY_ARGUMENTS = ["--seed", "1", "--packets", "200000"]
 # Who is likely to notice, before all others.
 LIKELY = {
+    "shared.c": ["shared", "tenant_shared"],
     "requester.c": ["requester", "peer", "delivery", "frame"],
     "peer.c": ["peer", "requester", "delivery"],
     "path.c": ["path", "peer"],

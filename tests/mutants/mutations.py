@@ -2,6 +2,18 @@
 """The mutations: file, text to be found exactly once, what stands there instead, what is wrong with that."""
 
 MUTATIONS = [
+    # shared.c, and where it is asked
+    ("shared.c", "fw->config.shared_frames && fw->tenant_count != 0 ? frame", "false ? frame", "what a tenant hides can be seen before"),
+    ("shared.c", "return fw->shared_frame + (payload - fw->shared_room);", "return payload;", "a payload that was never copied"),
+    ("frame.c", "ndfw_shared_need(fw, datagram + header_length);", ";", "headers longer than what was copied"),
+    ("frame.c", "ndfw_shared_whole(fw); /* a payload that says where and how much */", ";", "a list that is not there"),
+    ("frame.c", "{ ndfw_shared_whole(fw); } if ((packet->flags & NETDAM_FLAG_TENANT) != 0 && !ndfw_tenant_open",
+     "{ } if ((packet->flags & NETDAM_FLAG_TENANT) != 0 && !ndfw_tenant_open", "a tenant's text that is not there"),
+    ("frame.c", "header_length > datagram_bytes || header_length < sizeof(struct netdam_wire_header)", "false", "a length that somebody else may write"),
+    ("net.c", "if (ndfw_get16(udp + 6) != 0) { ndfw_shared_whole(fw);", "if (ndfw_get16(udp + 6) != 0) {",
+     "a checksum of what is not there"),
+    ("net.c", "if (ip[9] == PROTOCOL_ICMP) { ndfw_shared_whole(fw);", "if (ip[9] == PROTOCOL_ICMP) {", "a ping that is not there"),
+    ("tenant.c", "fw->tenant_count += tenant->id == 0;", ";", "tenants that do not count"),
     # tenant.c
     ("tenant.c", "tenant->counter++;", ";", "every frame under the same nonce"),
     ("tenant.c", "fw->platform.entropy(fw->platform.opaque, made.salt, sizeof(made.salt));", "memset(made.salt, 7, 16);",

@@ -6,7 +6,7 @@
 #include "netdam/types.h"
 
 /* Raised whenever a structure or the meaning of a call below changes. */
-#define NETDAM_FW_ABI_VERSION 3u
+#define NETDAM_FW_ABI_VERSION 4u
 
 /* The symbol that an image exports: const struct netdam_fw_ops *netdam_fw_entry(void). */
 #define NETDAM_FW_ENTRY "netdam_fw_entry"
@@ -53,6 +53,7 @@ struct netdam_fw_config {
     uint8_t no_payload_crc; /* 1: do not add a CRC to payloads */
     uint8_t no_merge;       /* 1: every descriptor has packets of its own */
     uint8_t no_raw;         /* 1: the port carries NetDAM alone, so there are no RAW queue pairs */
+    uint8_t shared_frames;  /* 1: frames lie in memory that somebody else reads and writes, see receive */
     uint16_t vectors;       /* interrupt vectors that exist */
 
     uint32_t mtu;          /* (default) 1500 */
@@ -154,7 +155,9 @@ struct netdam_fw_crypto {
  */
 struct netdam_fw_platform {
     void *opaque;
-    /* Room for one outgoing Ethernet frame of `bytes`, or NULL while the port is full. The next call is transmit_end.
+    /*
+     * Room for one outgoing Ethernet frame of `bytes`, or NULL while the port is full. The next call is transmit_end.
+     * With shared_frames others may look at it from the start; what is a secret before it is sealed is sealed elsewhere.
      */
     uint8_t *(*transmit_begin)(void *opaque, size_t bytes);
     void (*transmit_end)(void *opaque, size_t bytes);
@@ -207,8 +210,10 @@ struct netdam_fw_ops {
     /* Completes everything outstanding as FLUSHED. The state may then be started again or thrown away. */
     void (*stop)(void *state, uint64_t now_ns);
     /*
-     * One Ethernet frame. It is not changed and not kept. It must not change during the call. Answers are sent within
-     * the call; what an answer makes possible is done by the next run, which is due after each batch of frames.
+     * One Ethernet frame. It is not changed and not kept. It must not change during the call, unless shared_frames says
+     * that it may: then all that is interpreted is copied first, and of a payload each byte has one of the values that it
+     * had during the call, perhaps not the one that its CRC was checked with. Answers are sent within the call; what an
+     * answer makes possible is done by the next run, which is due after each batch of frames.
      */
     void (*receive)(void *state, const uint8_t *frame, size_t bytes, uint64_t now_ns);
     /* Timers, rings, and sending, for about `budget_bytes` of payload. */

@@ -22,6 +22,7 @@
 #define PASS_NS        UINT64_C(10000000) /* how long DPDK's interrupt thread may be held when nobody is missing */
 #define FLUSH_NS       UINT64_C(100000000)
 #define EAL_MAX        64
+#define RUNTIME_MAX    1024u
 #define MEMORY_OWN_MIB 24u /* of DPDK itself, and of its drivers' rings */
 
 enum { EXIT_USAGE = 2 };
@@ -108,16 +109,53 @@ static void describe_cpus(char *text, size_t room)
     snprintf(text + used, room - used, ")");
 }
 
+/*
+ * DPDK wants a directory for secondary processes, of which there are none, in places that not everybody may write to.
+ * It gets one of its own, and what is removed at once does not stay after SIGKILL.
+ */
+static bool make_runtime(char runtime[RUNTIME_MAX])
+{
+    const char *top = getenv("TMPDIR");
+
+    if (snprintf(runtime, RUNTIME_MAX, "%s/netdam-fabric-XXXXXX", top != NULL ? top : "/tmp") >= (int)RUNTIME_MAX ||
+        mkdtemp(runtime) == NULL) {
+        fprintf(stderr, "netdam-fabric: %s: %s\n", runtime, strerror(errno));
+        return false;
+    }
+    setenv("RUNTIME_DIRECTORY", runtime, 1);
+    return true;
+}
+
+static void remove_runtime(const char *runtime)
+{
+    char inner[RUNTIME_MAX + 8];
+
+    snprintf(inner, sizeof(inner), "%s/dpdk", runtime);
+    rmdir(rte_eal_get_runtime_dir());
+    rmdir(inner);
+    rmdir(runtime);
+}
+
 static bool start_dpdk(const struct options *options, const struct ndsim_topology *topology)
 {
     uint64_t frames = (uint64_t)topology->buffers * (topology->frame_bytes + RTE_PKTMBUF_HEADROOM + 256);
-    static char always[][32] = {"netdam-fabric", "--no-telemetry", "--no-shconf", "--log-level=lib.*:error",
+    /* net_tap complains about queueing disciplines that it can do without. The first that fits a driver counts. */
+    static char always[][40] = {"netdam-fabric",
+                                "--no-telemetry",
+                                "--no-shconf",
+                                "--log-level=lib.*:error",
+                                "--log-level=pmd.net.tap:critical",
                                 "--log-level=pmd.*:error"};
     static char no_pci[] = "--no-pci", no_huge[] = "--no-huge";
     char cpus[2048], prefix[64], memory[24];
+    char runtime[RUNTIME_MAX];
     char *arguments[EAL_MAX];
     int count = 0;
+    bool good;
 
+    if (!make_runtime(runtime)) {
+        return false;
+    }
     describe_cpus(cpus, sizeof(cpus));
     snprintf(prefix, sizeof(prefix), "--file-prefix=netdam-fabric-%ld", (long)getpid());
     snprintf(memory, sizeof(memory), "-m%u", MEMORY_OWN_MIB + (unsigned)(frames >> 20) + 2 * topology->port_count);
@@ -137,12 +175,12 @@ static bool start_dpdk(const struct options *options, const struct ndsim_topolog
         arguments[count++] = options->eal[i];
     }
     arguments[count] = NULL;
-    if (rte_eal_init(count, arguments) < 0) {
+    good = rte_eal_init(count, arguments) >= 0;
+    remove_runtime(runtime);
+    if (!good) {
         fprintf(stderr, "netdam-fabric: DPDK does not start: %s\n", rte_strerror(rte_errno));
         return false;
     }
-    /* For secondary processes, which there are none of. Removed at once, it does not stay after SIGKILL either. */
-    rmdir(rte_eal_get_runtime_dir());
     return true;
 }
 

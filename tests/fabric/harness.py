@@ -222,7 +222,7 @@ def main():
             failed += 1
             errors = b""
             for process in started:
-                if process.stderr is not None:
+                if process.stderr is not None and not process.stderr.closed:
                     process.kill()
                     errors += process.stderr.read()
             print("not ok %d - %s" % (number, function.__name__))

@@ -13,7 +13,12 @@ $(FABRIC_ENDPOINTS): $(FABRIC_ENDPOINTS).o $(O)/sim/libndsoft.a $(O)/firmware/li
 
 -include $(FABRIC_ENDPOINTS).d
 
-FABRIC_TESTS := tests/fabric/fabric_test.py tests/fabric/control_test.py tests/fabric/top_test.py
+FABRIC_TESTS := tests/fabric/fabric_test.py tests/fabric/control_test.py tests/fabric/top_test.py \
+                tests/fabric/nodes_test.py
 
-$(FABRIC_TESTS): $(FABRIC) $(NETDAM_TOP) $(FABRIC_ENDPOINTS)
+$(FABRIC_TESTS): $(FABRIC) $(NETDAM_TOP) $(FABRIC_ENDPOINTS) $(O)/sim/netdam-node $(O)/host-driver/netdam_write_bw
 SLOW_TESTS += $(FABRIC_TESTS)
+
+.PHONY: bench-switch
+bench-switch: $(FABRIC) $(FABRIC_ENDPOINTS) ## frames a second of one core of the fabric; writes build/bench/switch.json
+	$(Q)mkdir -p $(O)/bench && O='$(O)' $(PYTHON) tests/fabric/bench.py $(O)/bench/switch.json

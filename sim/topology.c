@@ -115,7 +115,7 @@ static bool build(struct ndsim_reader *reader, const config_t *config)
 
     return read_whole(reader, config_root_setting(config), &lists) && read_list(reader, lists.ports, ndsim_port_read) &&
            read_list(reader, lists.nodes, ndsim_node_read) && read_list(reader, lists.switches, ndsim_switch_take) &&
-           read_list(reader, lists.links, ndsim_link_read) && read_list(reader, lists.shapes, ndsim_shape_read) &&
+           read_list(reader, lists.shapes, ndsim_shape_read) && read_list(reader, lists.links, ndsim_link_read) &&
            check_joined(reader);
 }
 

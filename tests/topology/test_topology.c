@@ -483,6 +483,29 @@ static void a_file_is_read_with_paths_beside_it_and_named_in_messages(void **sta
     remove(directory);
 }
 
+static void links_join_what_shapes_have_made(void **state)
+{
+    (void)state;
+    read_text("links = ( { from = \"a\"; to = \"s\"; drop = \"1%\"; } );\n" AB
+              "shapes = ( { kind = \"star\"; name = \"s\"; members = ( \"b\" ); } );");
+    assert_int_equal(link_called("a-s")->ways[0].config.drop.parts_per_million, 10000);
+    assert_int_equal(topology.switches[0].config.ports, 2);
+}
+
+static void the_examples_of_the_manual_are_right(void **state)
+{
+    static const char *const examples[] = {"docs/topologies/star.conf", "docs/topologies/leaf-spine.conf"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+        if (!ndsim_topology_read(&topology, examples[i], error)) {
+            fail_msg("%s", error);
+        }
+        assert_true(topology.link_count >= 9);
+        ndsim_topology_free(&topology);
+    }
+}
+
 static void numbers_with_units_are_exact(void **state)
 {
     static const struct {
@@ -547,6 +570,8 @@ int main(void)
         cmocka_unit_test_teardown(shapes_become_switches_and_links, free_topology),
         cmocka_unit_test_teardown(ways_are_all_shortest_paths_and_the_tree_has_no_loop, free_topology),
         cmocka_unit_test_teardown(parallel_links_get_names_of_their_own, free_topology),
+        cmocka_unit_test_teardown(links_join_what_shapes_have_made, free_topology),
+        cmocka_unit_test_teardown(the_examples_of_the_manual_are_right, free_topology),
         cmocka_unit_test(a_wrong_file_is_refused_with_line_and_reason),
         cmocka_unit_test(a_file_is_read_with_paths_beside_it_and_named_in_messages),
         cmocka_unit_test(numbers_with_units_are_exact),

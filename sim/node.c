@@ -75,15 +75,31 @@ static void print_all_ready(const struct nodes *nodes)
     }
 }
 
-/* Whoever waits for the file finds it whole; it tells keys, so nobody else may read it. */
+/* It tells keys, so nobody else may read it. */
+static bool write_file(const struct nodes *nodes, const char *path)
+{
+    mode_t mask = umask(077);
+    FILE *file = fopen(path, "we");
+    unsigned i;
+
+    umask(mask);
+    if (file == NULL) {
+        return false;
+    }
+    fprintf(file, "{\"pid\": %ld, \"nodes\": [", (long)getpid());
+    for (i = 0; i < nodes->count; i++) {
+        fputs(i != 0 ? ",\n  " : "\n  ", file);
+        ndsim_node_print_json(&nodes->all[i], NULL, file);
+    }
+    fputs("\n]}\n", file);
+    return fclose(file) == 0;
+}
+
+/* Whoever waits for the file finds it whole. */
 static bool write_status(struct nodes *nodes)
 {
     const char *path = nodes->options->status;
     char *fresh = NULL;
-    mode_t mask;
-    FILE *file;
-    unsigned i;
-    bool good;
 
     if (path == NULL) {
         return true;
@@ -91,23 +107,15 @@ static bool write_status(struct nodes *nodes)
     if (asprintf(&fresh, "%s.new", path) < 0) {
         return fail(path, ENOMEM);
     }
-    mask = umask(077);
-    file = fopen(fresh, "we");
-    umask(mask);
-    good = file != NULL;
-    if (good) {
-        fprintf(file, "{\"pid\": %ld, \"nodes\": [", (long)getpid());
-        for (i = 0; i < nodes->count; i++) {
-            fputs(i != 0 ? ",\n  " : "\n  ", file);
-            ndsim_node_print_json(&nodes->all[i], NULL, file);
-        }
-        fputs("\n]}\n", file);
-        good = fclose(file) == 0 && rename(fresh, path) == 0;
+    nodes->status_written = write_file(nodes, fresh) && rename(fresh, path) == 0;
+    if (!nodes->status_written) {
+        int error = errno;
+
+        (void)unlink(fresh);
+        fail(path, error);
     }
-    good = good || fail(path, errno);
-    nodes->status_written = good;
     free(fresh);
-    return good;
+    return nodes->status_written;
 }
 
 /* Until a signal says that it is enough. */

@@ -358,23 +358,23 @@ struct ndsim_draft *ndsim_options_begin_node(struct ndsim_parser *parser, const 
         ndsim_options_wrong("node", name, "a name of at most 31 letters, digits, - _ and .");
         return NULL;
     }
-    for (i = 0; i < parser->options->node_count; i++) {
+    for (i = 0; i < parser->draft_count; i++) {
         if (strcmp(parser->drafts[i].node.name, name) == 0) {
             ndsim_options_wrong("node", name, "another name for each node");
             return NULL;
         }
     }
-    if (parser->options->node_count == NDSIM_NODES_MAX) {
+    if (parser->draft_count == NDSIM_NODES_MAX) {
         ndsim_options_wrong("node", name, "at most " TEXT(NDSIM_NODES_MAX) " nodes");
         return NULL;
     }
-    drafts = realloc(parser->drafts, (parser->options->node_count + 1) * sizeof(*drafts));
+    drafts = realloc(parser->drafts, (parser->draft_count + 1) * sizeof(*drafts));
     if (drafts == NULL) {
         ndsim_options_no_memory();
         return NULL;
     }
     parser->drafts = drafts;
-    drafts += parser->options->node_count++;
+    drafts += parser->draft_count++;
     *drafts = parser->common;
     snprintf(drafts->node.name, NDSIM_NAME_BYTES, "%s", name);
     return drafts;
@@ -541,9 +541,10 @@ static bool place_regions(struct ndsim_draft *draft)
 static bool finish(struct ndsim_parser *parser)
 {
     struct ndsim_options *options = parser->options;
+    struct ndsim_draft *drafts;
     unsigned i;
 
-    if ((parser->count != 0) + (options->node_count != 0) + (parser->topology != NULL) > 1) {
+    if ((parser->count != 0) + (parser->draft_count != 0) + (parser->topology != NULL) > 1) {
         fputs("netdam-node: --nodes, --node, --topology: expected one of them\n", stderr);
         return false;
     }
@@ -554,23 +555,22 @@ static bool finish(struct ndsim_parser *parser)
         (parser->topology != NULL && !ndsim_options_add_topology(parser))) {
         return false;
     }
-    if (options->node_count == 0) {
-        parser->drafts = malloc(sizeof(*parser->drafts));
-        if (parser->drafts == NULL) {
-            return ndsim_options_no_memory();
-        }
-        parser->drafts[0] = parser->common;
+    if (parser->draft_count == 0) {
+        drafts = &parser->common;
         options->node_count = 1;
+    } else {
+        drafts = parser->drafts;
+        options->node_count = parser->draft_count;
     }
     options->nodes = calloc(options->node_count, sizeof(*options->nodes));
     if (options->nodes == NULL) {
         return ndsim_options_no_memory();
     }
     for (i = 0; i < options->node_count; i++) {
-        if (!number_paths(options, &parser->drafts[i].node, i) || !place_regions(&parser->drafts[i])) {
+        if (!number_paths(options, &drafts[i].node, i) || !place_regions(&drafts[i])) {
             return false;
         }
-        options->nodes[i] = parser->drafts[i].node;
+        options->nodes[i] = drafts[i].node;
     }
     return true;
 }

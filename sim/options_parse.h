@@ -17,6 +17,7 @@ struct ndsim_parser {
     struct ndsim_options *options;
     struct ndsim_draft common; /* what holds for all nodes */
     struct ndsim_draft *drafts;
+    unsigned draft_count;
     uint64_t count; /* --nodes; 0: not given */
     bool step_address;
     const char *topology; /* file, or NULL */

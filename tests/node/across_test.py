@@ -7,30 +7,21 @@
 The node knows no way to the client but through the NAT. Each namespace lives as long as a process that dies with this one."""
 
 import contextlib
-import ctypes
 import json
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
 import tempfile
-import traceback
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(TOP, os.environ.get("O", "build"))
-NODE = os.path.join(BUILD, "sim", "netdam-node")
-MEM = os.path.join(BUILD, "host-driver", "netdam-mem")
+from machines import LIMIT_S, MEM, NODE, TOP, Machine, check_programs, enter_user_namespace, equal, run, test
+
 sys.path.insert(0, os.path.join(TOP, "tests", "client"))
 import netdam_packet as nd  # noqa: E402
 from netdam_client import Client  # noqa: E402
 
 CLIENT, NODE_ADDRESS, NAT_INSIDE, NAT_OUTSIDE, PORT, KEY = "10.1.0.2", "10.3.0.2", "10.2.0.2", "10.3.0.1", 20036, 0xACE5
-LIMIT_S = 120
-CLONE_NEWNET = 0x40000000
-PACKAGES = {"ip": "iproute2", "nft": "nftables", "conntrack": "conntrack", "unshare": "util-linux", "nsenter": "util-linux",
-            "setpriv": "util-linux"}
 # Every new mapping gets another port, so that forgetting one moves whoever uses it.
 MASQUERADE = """
 table ip nat {
@@ -38,60 +29,6 @@ table ip nat {
     chain destination { type nat hook prerouting priority -100; iifname "inside" ip daddr 10.2.0.2 udp dport 20036 dnat to 10.3.0.2; }
 }
 """
-TESTS = []
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, right, what=""):
-    if got != right:
-        raise AssertionError("%s: got %r, not %r" % (what, got, right) if what else "got %r, not %r" % (got, right))
-
-
-class Machine:
-    """A network namespace, by the process that keeps it."""
-
-    def __init__(self, name):
-        self.name = name
-        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo here; exec sleep infinity"],
-                                       stdout=subprocess.PIPE)
-        if self.keeper.stdout.readline() != b"here\n":
-            raise OSError("no network namespace for %s" % name)
-        self.path = "/proc/%d/ns/net" % self.keeper.pid
-        self.run("ip", "link", "set", "lo", "up")
-
-    def close(self):
-        self.keeper.kill()
-        self.keeper.wait()
-        self.keeper.stdout.close()
-
-    def command(self, *command):
-        return ["nsenter", "--net=" + self.path, "--", *command]
-
-    def run(self, *command, code=0, text=""):
-        done = subprocess.run(self.command(*command), input=text, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        if done.returncode != code:
-            raise AssertionError("%s: %s: exit status %d: %s" % (self.name, " ".join(command), done.returncode, done.stderr))
-        return done.stdout + done.stderr
-
-    @contextlib.contextmanager
-    def inside(self):
-        """What is opened meanwhile, such as a socket, is there, and stays."""
-        with open("/proc/self/ns/net", "rb") as here, open(self.path, "rb") as there:
-            self._enter(there)
-            try:
-                yield
-            finally:
-                self._enter(here)
-
-    @staticmethod
-    def _enter(namespace):
-        if LIBC.setns(namespace.fileno(), CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), "setns")
 
 
 class Network:
@@ -303,16 +240,6 @@ def the_node_has_lost_nothing(net, directory):
     assert counters["REQUESTS_EXECUTED"] > 1000
 
 
-def enter_user_namespace():
-    """Without root: root of a user namespace is enough for all of this, where the system allows it."""
-    if os.geteuid() != 0:
-        trial = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"], capture_output=True, text=True, check=False)
-        if trial.returncode != 0:
-            print("1..0 # SKIP not root, and no user namespaces: %s" % trial.stderr.strip())
-            sys.exit(0)
-        os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable, os.path.abspath(__file__)])
-
-
 def check_nat():
     machine = Machine("trial")
     try:
@@ -326,26 +253,11 @@ def check_nat():
 
 
 def main():
-    for program, package in PACKAGES.items():
-        if shutil.which(program) is None:
-            sys.exit("across_test.py: %s is missing: apt-get install %s" % (program, package))
+    check_programs("ip", "nft", "conntrack", "unshare", "nsenter", "setpriv")
     enter_user_namespace()
     check_nat()
-    failed = 0
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
-        net = Network(stack)
-        for number, function in enumerate(TESTS, 1):
-            try:
-                function(net, directory)
-                print("ok %d - %s" % (number, function.__name__))
-            except Exception as error:  # each test reports and the next one runs
-                failed += 1
-                print("not ok %d - %s" % (number, function.__name__))
-                for line in "".join(traceback.format_exception(error)).splitlines():
-                    print("# " + line)
-            sys.stdout.flush()
-    print("1..%d" % len(TESTS))
-    return 1 if failed else 0
+        return run(Network(stack), directory)
 
 
 if __name__ == "__main__":

@@ -23,5 +23,5 @@ run-files: $(RUN_FILES) $(if $(TOPOLOGY),$(RUN_FABRIC)) | qemu
 
 SLOW_TESTS += tests/run/run_test.py
 tests/run/run_test.py: $(RUN_FILES) tests/run/run.py | qemu
-SLOW_TESTS += tests/run/fabric_run_test.py
-tests/run/fabric_run_test.py: $(RUN_FILES) $(RUN_FABRIC) tests/run/run.py tests/run/faulty.conf | qemu
+SLOW_TESTS += tests/run/fabric_run_test.py tests/run/killed_test.py
+tests/run/fabric_run_test.py tests/run/killed_test.py: $(RUN_FILES) $(RUN_FABRIC) tests/run/run.py tests/run/faulty.conf | qemu

@@ -116,10 +116,10 @@ class Network:
 
     def __init__(self, topology, directory):
         self.control = os.path.join(directory, "control")
+        self.topology = topology
         self._stack = contextlib.ExitStack()
         with self._stack:
-            fabric = self._start([FABRIC, "--json", "--control", self.control, topology])
-            self._ready(fabric, "netdam-fabric")
+            self.start_fabric()
             ports = self.ask("list")["ports"]
             self.paths = {port["name"]: port.get("path") for port in ports}
             missing = sorted(set(FABRIC_ADDRESSES) - set(self.paths))
@@ -138,6 +138,14 @@ class Network:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         self._stack.callback(self._end, process)
         return process
+
+    def start_fabric(self):
+        self._fabric = self._start([FABRIC, "--json", "--control", self.control, self.topology])
+        self._ready(self._fabric, "netdam-fabric")
+
+    def kill_fabric(self):
+        self._fabric.kill()
+        self._fabric.wait()
 
     @staticmethod
     def _end(process):

@@ -165,6 +165,7 @@ bool netdam_config_fill(NetdamState *s, Error **errp)
         .abi_version = NETDAM_FW_ABI_VERSION,
         .no_payload_crc = !s->payload_crc,
         .no_merge = !s->merge,
+        .shared_frames = s->memif_path != NULL,
         .vectors = s->vectors,
         .mtu = s->mtu,
         .queue_pairs = s->queue_pairs,

@@ -41,6 +41,7 @@ bool netdam_memif_open(NetdamState *s, Error **errp)
         .secret = s->memif_secret,
         .name = "QEMU netdam",
         .frame_bytes = NETDAM_ETHERNET_BYTES + s->mtu,
+        .shared_frames = true, /* as the firmware is told, and nothing else here looks into a frame */
         .log_opaque = s,
         .log = netdam_memif_log,
     };

@@ -149,9 +149,9 @@ void ndsim_topology_free(struct ndsim_topology *topology);
 
 /*
  * For each switch, in `masks`, the mask of its ports that lead to the edge `port`, all on shortest paths; and of those
- * that belong to a tree for broadcasts. Neither depends on what is up.
+ * that belong to a tree for broadcasts. Links of which `dead` says so are not used; NULL: all are.
  */
-void ndsim_topology_ways(const struct ndsim_topology *topology, uint32_t port, uint32_t *masks);
-void ndsim_topology_tree(const struct ndsim_topology *topology, uint32_t *masks);
+void ndsim_topology_ways(const struct ndsim_topology *topology, const bool *dead, uint32_t port, uint32_t *masks);
+void ndsim_topology_tree(const struct ndsim_topology *topology, const bool *dead, uint32_t *masks);
 
 #endif

@@ -4,13 +4,31 @@
 
 #include <string.h>
 
+/* One direction of a link: from `near` to `far`. */
+struct step {
+    const struct ndsim_topology_end *near;
+    const struct ndsim_topology_end *far;
+    bool trunk; /* between switches */
+};
+
+/* The i-th direction of all; false if its link is dead. */
+static bool get_step(const struct ndsim_topology *topology, const bool *dead, uint32_t i, struct step *step)
+{
+    step->near = &topology->links[i / 2].ends[i % 2];
+    step->far = &topology->links[i / 2].ends[1 - i % 2];
+    step->trunk = step->near->kind == NDSIM_END_SWITCH && step->far->kind == NDSIM_END_SWITCH;
+    return dead == NULL || !dead[i / 2];
+}
+
 /*
  * Distances of all switches, breadth first, from `root`, by hops. A switch's neighbours are found in the list of links:
- * networks are small, and this is done once.
+ * networks are small, and this is done seldom.
  */
-static void measure(const struct ndsim_topology *topology, uint32_t root, uint32_t distance[NDSIM_TOPOLOGY_PARTS_MAX])
+static void measure(const struct ndsim_topology *topology, const bool *dead, uint32_t root,
+                    uint32_t distance[NDSIM_TOPOLOGY_PARTS_MAX])
 {
     bool changed = true;
+    struct step step;
 
     for (uint32_t i = 0; i < topology->switch_count; i++) {
         distance[i] = i == root ? 0 : UINT32_MAX;
@@ -18,84 +36,76 @@ static void measure(const struct ndsim_topology *topology, uint32_t root, uint32
     for (uint32_t round = 0; changed; round++) {
         changed = false;
         for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-            const struct ndsim_topology_end *near = &topology->links[i / 2].ends[i % 2];
-            const struct ndsim_topology_end *far = &topology->links[i / 2].ends[1 - i % 2];
-
-            if (near->kind == NDSIM_END_SWITCH && far->kind == NDSIM_END_SWITCH && distance[far->index] == round &&
-                distance[near->index] == UINT32_MAX) {
-                distance[near->index] = round + 1;
+            if (get_step(topology, dead, i, &step) && step.trunk && distance[step.far->index] == round &&
+                distance[step.near->index] == UINT32_MAX) {
+                distance[step.near->index] = round + 1;
                 changed = true;
             }
         }
     }
 }
 
-void ndsim_topology_ways(const struct ndsim_topology *topology, uint32_t port, uint32_t *masks)
+void ndsim_topology_ways(const struct ndsim_topology *topology, const bool *dead, uint32_t port, uint32_t *masks)
 {
     uint32_t distance[NDSIM_TOPOLOGY_PARTS_MAX];
     uint32_t root = UINT32_MAX;
+    struct step step;
 
     memset(masks, 0, topology->switch_count * sizeof(*masks));
     for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-        const struct ndsim_topology_end *near = &topology->links[i / 2].ends[i % 2];
-        const struct ndsim_topology_end *far = &topology->links[i / 2].ends[1 - i % 2];
-
-        if (near->kind == NDSIM_END_SWITCH && far->kind == NDSIM_END_PORT && far->index == port) {
-            root = near->index;
-            masks[root] = UINT32_C(1) << near->port;
+        /* The last link is taken even if it is dead: there is no other way. */
+        get_step(topology, dead, i, &step);
+        if (step.near->kind == NDSIM_END_SWITCH && step.far->kind == NDSIM_END_PORT && step.far->index == port) {
+            root = step.near->index;
+            masks[root] = UINT32_C(1) << step.near->port;
         }
     }
     if (root == UINT32_MAX) {
         return;
     }
-    measure(topology, root, distance);
+    measure(topology, dead, root, distance);
     for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-        const struct ndsim_topology_end *near = &topology->links[i / 2].ends[i % 2];
-        const struct ndsim_topology_end *far = &topology->links[i / 2].ends[1 - i % 2];
-
-        if (near->kind == NDSIM_END_SWITCH && far->kind == NDSIM_END_SWITCH && distance[far->index] != UINT32_MAX &&
-            distance[near->index] == distance[far->index] + 1) {
-            masks[near->index] |= UINT32_C(1) << near->port;
+        if (get_step(topology, dead, i, &step) && step.trunk && distance[step.far->index] != UINT32_MAX &&
+            distance[step.near->index] == distance[step.far->index] + 1) {
+            masks[step.near->index] |= UINT32_C(1) << step.near->port;
         }
     }
 }
 
 /* Grows the tree of one part of the network; what is in it already stays alone. */
-static void plant(const struct ndsim_topology *topology, uint32_t root, bool *planted, uint32_t *masks)
+static void plant(const struct ndsim_topology *topology, const bool *dead, uint32_t root, bool *planted,
+                  uint32_t *masks)
 {
     uint32_t distance[NDSIM_TOPOLOGY_PARTS_MAX];
+    struct step step;
 
-    measure(topology, root, distance);
+    measure(topology, dead, root, distance);
     planted[root] = true;
     for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-        const struct ndsim_topology_end *near = &topology->links[i / 2].ends[i % 2];
-        const struct ndsim_topology_end *far = &topology->links[i / 2].ends[1 - i % 2];
-
-        if (near->kind == NDSIM_END_SWITCH && far->kind == NDSIM_END_SWITCH && distance[far->index] != UINT32_MAX &&
-            distance[far->index] + 1 == distance[near->index] && !planted[near->index]) {
-            planted[near->index] = true;
-            masks[near->index] |= UINT32_C(1) << near->port;
-            masks[far->index] |= UINT32_C(1) << far->port;
+        if (get_step(topology, dead, i, &step) && step.trunk && distance[step.far->index] != UINT32_MAX &&
+            distance[step.far->index] + 1 == distance[step.near->index] && !planted[step.near->index]) {
+            planted[step.near->index] = true;
+            masks[step.near->index] |= UINT32_C(1) << step.near->port;
+            masks[step.far->index] |= UINT32_C(1) << step.far->port;
         }
     }
 }
 
-void ndsim_topology_tree(const struct ndsim_topology *topology, uint32_t *masks)
+void ndsim_topology_tree(const struct ndsim_topology *topology, const bool *dead, uint32_t *masks)
 {
     bool planted[NDSIM_TOPOLOGY_PARTS_MAX] = {false};
+    struct step step;
 
     memset(masks, 0, topology->switch_count * sizeof(*masks));
     for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-        const struct ndsim_topology_end *near = &topology->links[i / 2].ends[i % 2];
-        const struct ndsim_topology_end *far = &topology->links[i / 2].ends[1 - i % 2];
-
-        if (near->kind == NDSIM_END_SWITCH && far->kind == NDSIM_END_PORT) {
-            masks[near->index] |= UINT32_C(1) << near->port;
+        get_step(topology, dead, i, &step);
+        if (step.near->kind == NDSIM_END_SWITCH && step.far->kind == NDSIM_END_PORT) {
+            masks[step.near->index] |= UINT32_C(1) << step.near->port;
         }
     }
     for (uint32_t i = 0; i < topology->switch_count; i++) {
         if (!planted[i]) {
-            plant(topology, i, planted, masks);
+            plant(topology, dead, i, planted, masks);
         }
     }
 }

@@ -290,7 +290,6 @@ static void open_way(struct ndfab_fabric *fabric, uint32_t index)
 bool ndfab_carry_open(struct ndfab_fabric *fabric)
 {
     const struct ndsim_topology *topology = &fabric->topology;
-    uint32_t tree[NDSIM_TOPOLOGY_PARTS_MAX];
 
     ndsim_loop_init(&fabric->loop, fabric->start_ns);
     fabric->ways = calloc(topology->link_count * 2 + 1, sizeof(*fabric->ways));
@@ -299,7 +298,6 @@ bool ndfab_carry_open(struct ndfab_fabric *fabric)
         fprintf(stderr, "netdam-fabric: not enough memory\n");
         return false;
     }
-    ndsim_topology_tree(topology, tree);
     for (uint32_t i = 0; i < topology->switch_count; i++) {
         struct ndfab_switch *at = &fabric->switches[i];
 
@@ -309,7 +307,6 @@ bool ndfab_carry_open(struct ndfab_fabric *fabric)
             fprintf(stderr, "netdam-fabric: switch %s has no links\n", at->spec->name);
             return false;
         }
-        at->sw.flood = tree[i];
         for (uint32_t port = 0; port < NDSIM_SWITCH_PORTS_MAX; port++) {
             at->due_ns[port] = NDSIM_NEVER;
         }

@@ -197,16 +197,6 @@ static json_t *command_faults(struct ndfab_fabric *fabric, const json_t *request
     return good();
 }
 
-/* The port of a switch that a way leaves by: what it has noticed, it does not choose. */
-static void notice(struct ndfab_way *way, bool up)
-{
-    const struct ndsim_topology_end *from = &way->spec->ends[way->index % 2];
-
-    if (from->kind == NDSIM_END_SWITCH) {
-        ndsim_switch_port(&way->fabric->switches[from->index].sw, from->port, up);
-    }
-}
-
 static json_t *set_link(struct ndfab_fabric *fabric, const json_t *request, bool up)
 {
     const json_t *noticed = json_object_get(request, "noticed");
@@ -223,9 +213,11 @@ static json_t *set_link(struct ndfab_fabric *fabric, const json_t *request, bool
     }
     for (unsigned i = 0; i < count; i++) {
         ndfab_way_set(ways[i], up);
-        if (up || json_is_true(noticed)) {
-            notice(ways[i], up);
-        }
+    }
+    /* What the switches know, they go round. */
+    if (fabric->dead[ways[0]->index / 2] != (!up && json_is_true(noticed))) {
+        fabric->dead[ways[0]->index / 2] = !up && json_is_true(noticed);
+        ndfab_stations_reroute(fabric);
     }
     return good();
 }

@@ -87,6 +87,7 @@ struct ndfab_fabric {
     struct ndfab_way *ways;
     struct ndfab_switch *switches;
     uint32_t *masks;           /* by port and switch: the switch's ports that lead to that port */
+    bool *dead;                /* links that the switches know to be down */
     struct rte_hash *stations; /* MAC address to port */
     uint32_t station_limit;    /* of each port */
     bool replaying;            /* everybody was there once, so frames are read from files */
@@ -115,12 +116,15 @@ void ndfab_way_set(struct ndfab_way *way, bool up);
 /* Frames on links, counted in the heap of events: what the links' own counts have to agree with. */
 uint64_t ndfab_carry_pending(const struct ndfab_fabric *fabric);
 
-/* stations.c: who is where. */
+/* stations.c: who is where, and the ways there. */
 bool ndfab_stations_open(struct ndfab_fabric *fabric);
 void ndfab_stations_close(struct ndfab_fabric *fabric);
 void ndfab_station_learn(struct ndfab_port *port, const uint8_t *mac);
 /* Whoever was at the port has gone. */
 void ndfab_stations_forget(struct ndfab_port *port);
+
+/* To be called when `dead` has changed. */
+void ndfab_stations_reroute(struct ndfab_fabric *fabric);
 
 /* ports.c: the outer ends. */
 

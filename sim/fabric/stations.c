@@ -44,14 +44,13 @@ bool ndfab_stations_open(struct ndfab_fabric *fabric)
 
     fabric->stations = rte_hash_create(&parameters);
     fabric->masks = calloc((size_t)topology->port_count * topology->switch_count + 1, sizeof(*fabric->masks));
-    if (fabric->stations == NULL || fabric->masks == NULL) {
+    fabric->dead = calloc(topology->link_count + 1, sizeof(*fabric->dead));
+    if (fabric->stations == NULL || fabric->masks == NULL || fabric->dead == NULL) {
         fprintf(stderr, "netdam-fabric: not enough memory\n");
         return false;
     }
     fabric->station_limit = NDFAB_STATIONS / (topology->port_count + 1);
-    for (uint32_t i = 0; i < topology->port_count; i++) {
-        ndsim_topology_ways(topology, i, &fabric->masks[(size_t)i * topology->switch_count]);
-    }
+    ndfab_stations_reroute(fabric);
     for (uint32_t i = 0; i < topology->port_count; i++) {
         if (topology->ports[i].has_mac && !add(&fabric->ports[i], topology->ports[i].mac)) {
             fprintf(stderr, "netdam-fabric: not enough memory\n");
@@ -65,6 +64,7 @@ void ndfab_stations_close(struct ndfab_fabric *fabric)
 {
     rte_hash_free(fabric->stations);
     free(fabric->masks);
+    free(fabric->dead);
 }
 
 static bool is_pinned(const struct ndfab_port *port, const uint8_t *mac)
@@ -100,7 +100,37 @@ void ndfab_station_learn(struct ndfab_port *port, const uint8_t *mac)
     memcpy(port->last_station, mac, sizeof(port->last_station));
 }
 
-/* The switches' tables cannot forget one address: they are filled anew. */
+/* The switches' tables cannot forget one address: they are filled anew, with all that are known. */
+static void refill(struct ndfab_fabric *fabric)
+{
+    const void *mac;
+    uint32_t next = 0;
+    void *data;
+
+    for (uint32_t i = 0; i < fabric->topology.switch_count; i++) {
+        memset(fabric->switches[i].sw.entries, 0, sizeof(fabric->switches[i].sw.entries));
+        fabric->switches[i].sw.entry_count = 0;
+    }
+    while (rte_hash_iterate(fabric->stations, &mac, &data, &next) >= 0) {
+        route(fabric, mac, (uint32_t)(uintptr_t)data);
+    }
+}
+
+void ndfab_stations_reroute(struct ndfab_fabric *fabric)
+{
+    const struct ndsim_topology *topology = &fabric->topology;
+    uint32_t tree[NDSIM_TOPOLOGY_PARTS_MAX];
+
+    for (uint32_t i = 0; i < topology->port_count; i++) {
+        ndsim_topology_ways(topology, fabric->dead, i, &fabric->masks[(size_t)i * topology->switch_count]);
+    }
+    ndsim_topology_tree(topology, fabric->dead, tree);
+    for (uint32_t i = 0; i < topology->switch_count; i++) {
+        fabric->switches[i].sw.flood = tree[i];
+    }
+    refill(fabric);
+}
+
 void ndfab_stations_forget(struct ndfab_port *port)
 {
     struct ndfab_fabric *fabric = port->fabric;
@@ -112,15 +142,9 @@ void ndfab_stations_forget(struct ndfab_port *port)
     if (port->station_count == (port->spec->has_mac ? 1u : 0u)) {
         return;
     }
-    for (uint32_t i = 0; i < fabric->topology.switch_count; i++) {
-        memset(fabric->switches[i].sw.entries, 0, sizeof(fabric->switches[i].sw.entries));
-        fabric->switches[i].sw.entry_count = 0;
-    }
     while (rte_hash_iterate(fabric->stations, &mac, &data, &next) >= 0) {
         if ((uintptr_t)data == port->index && !is_pinned(port, mac) && count < NDFAB_STATIONS) {
             memcpy(gone[count++], mac, 6);
-        } else {
-            route(fabric, mac, (uint32_t)(uintptr_t)data);
         }
     }
     while (count-- > 0) {
@@ -128,4 +152,5 @@ void ndfab_stations_forget(struct ndfab_port *port)
         port->station_count--;
     }
     memset(port->last_station, 0, sizeof(port->last_station));
+    refill(fabric);
 }

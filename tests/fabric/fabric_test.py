@@ -181,6 +181,19 @@ def a_switch_sprays_over_all_planes_and_avoids_those_it_knows_dead():
     ends.do("send", 0, 1, 1000, 100)
     ends.do("wait", 1, 5000)
     equal(frames()[2], before[2] + shares[2], "frames of the dead plane")
+    ends.report()
+    ends.do("send", 1, 0, 1000, 100)  # whom the far end of the dead link tells, too
+    ends.do("wait", 0, 1000)
+    for plane in (0, 1):
+        fabric.control.good("down", link="x-leaf1-x-spine%d" % plane, noticed=True)
+    ends.do("send", 0, -1, 5, 60)
+    ends.do("wait", 1, 5)
+    for leaf, plane in ((0, 2), (1, 0), (1, 1)):
+        fabric.control.good("up", link="x-leaf%d-x-spine%d" % (leaf, plane))
+    before = frames()
+    ends.do("send", 0, 1, 4000, 100)
+    ends.do("wait", 1, 4005)
+    expect(min(after - b for after, b in zip(frames(), before)) > 500, "planes that came back are not used")
     ends.stop()
     fabric.stop()
 

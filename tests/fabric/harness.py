@@ -224,7 +224,8 @@ def main():
             for process in started:
                 if process.stderr is not None and not process.stderr.closed:
                     process.kill()
-                    errors += process.stderr.read()
+                    late = process.stderr.read()
+                    errors += late if isinstance(late, bytes) else late.encode()
             print("not ok %d - %s" % (number, function.__name__))
             for line in (traceback.format_exc() + errors.decode()).splitlines():
                 print("# " + line)

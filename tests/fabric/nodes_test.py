@@ -42,8 +42,9 @@ class Nodes:
 class Writes:
     """Many WRITEs to a node, under way."""
 
-    def __init__(self, node, count, size="64K"):
-        device = "udp:10.77.0.1:20036,memif=%s,memif-role=client,mtu=9000,paths=16" % path("h.sock")
+    def __init__(self, node, count, size="64K", port="h"):
+        self.port = port
+        device = "udp:10.77.0.%d:20036,memif=%s,memif-role=client,mtu=9000,paths=16" % (1 if port == "h" else 2, path(port + ".sock"))
         self.process = subprocess.Popen([WRITE, "--device", device, "--peer", "10.77.0.%d" % (10 + node), "--key", KEY,
                                          "--size", size, "--iters", str(count), "--json"], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)

@@ -52,9 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint32_t masks[NDSIM_TOPOLOGY_PARTS_MAX];
 
         check_ends(&topology);
-        ndsim_topology_tree(&topology, masks);
+        ndsim_topology_tree(&topology, NULL, masks);
         for (uint32_t port = 0; port < topology.port_count && port < 4; port++) {
-            ndsim_topology_ways(&topology, port, masks);
+            ndsim_topology_ways(&topology, NULL, port, masks);
         }
         for (uint32_t i = 0; i < topology.node_count; i++) {
             CHECK(topology.nodes[i].region_count >= 1 && topology.nodes[i].region_count <= NDSIM_NODE_REGIONS_MAX);

@@ -244,13 +244,13 @@ static void ways_are_all_shortest_paths_and_the_tree_has_no_loop(void **state)
               "planes = 4;"
               "members = ( \"m\" ); } );");
     /* m0 and m1 are on leaf 0, ports 0 and 1; its ports 2 to 5 go to the spines; a spine's port 0 goes to leaf 0. */
-    ndsim_topology_ways(&topology, 0, masks);
+    ndsim_topology_ways(&topology, NULL, 0, masks);
     assert_int_equal(masks[0], 1);
     assert_int_equal(masks[1], 0x3c);
     for (unsigned spine = 2; spine < 6; spine++) {
         assert_int_equal(masks[spine], 1);
     }
-    ndsim_topology_tree(&topology, masks);
+    ndsim_topology_tree(&topology, NULL, masks);
     assert_int_equal(masks[0] & 3, 3);
     assert_int_equal(masks[1] & 3, 3);
     for (unsigned i = 0; i < 6; i++) {
@@ -258,6 +258,26 @@ static void ways_are_all_shortest_paths_and_the_tree_has_no_loop(void **state)
     }
     /* A tree over six switches has five edges, each seen from both sides; and four members. */
     assert_int_equal(edges, 2 * 5 + 4);
+}
+
+static void ways_and_tree_avoid_dead_links(void **state)
+{
+    bool dead[4 + 8] = {false};
+    uint32_t masks[6];
+
+    (void)state;
+    read_text("ports = ( { name = \"m\"; count = 4; } ); shapes = ( { kind = \"leaf-spine\"; name = \"x\"; leaves = 2; "
+              "planes = "
+              "4; members = ( \"m\" ); } );");
+    /* Leaf 0's link to spine 0: nobody goes to leaf 0 through that spine any more, nor do broadcasts. */
+    dead[link_called("x-leaf0-x-spine0") - topology.links] = true;
+    ndsim_topology_ways(&topology, dead, 0, masks);
+    assert_int_equal(masks[0], 1);
+    assert_int_equal(masks[1], 0x38);
+    ndsim_topology_tree(&topology, dead, masks);
+    assert_int_equal(masks[0] & 4, 0);
+    assert_true((masks[0] & 0x38) != 0);
+    assert_true((masks[1] & 0x3c) != 0);
 }
 
 static void parallel_links_get_names_of_their_own(void **state)
@@ -569,6 +589,7 @@ int main(void)
         cmocka_unit_test_teardown(several_interfaces_share_a_socket_by_id, free_topology),
         cmocka_unit_test_teardown(shapes_become_switches_and_links, free_topology),
         cmocka_unit_test_teardown(ways_are_all_shortest_paths_and_the_tree_has_no_loop, free_topology),
+        cmocka_unit_test_teardown(ways_and_tree_avoid_dead_links, free_topology),
         cmocka_unit_test_teardown(parallel_links_get_names_of_their_own, free_topology),
         cmocka_unit_test_teardown(links_join_what_shapes_have_made, free_topology),
         cmocka_unit_test_teardown(the_examples_of_the_manual_are_right, free_topology),

@@ -368,13 +368,13 @@ void ndsim_memif_process(struct ndsim_memif *memif)
 static bool set_text(char *to, size_t size, const char *from)
 {
     size_t length = from != NULL ? strlen(from) : 0;
+    size_t i;
 
     if (length >= size) {
         return false;
     }
-    memset(to, 0, size);
-    if (length != 0) {
-        memcpy(to, from, length);
+    for (i = 0; i < size; i++) {
+        to[i] = i < length ? from[i] : 0;
     }
     return true;
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Completions that the kernel keeps until they are thrown away. */
-#define EVENTS 64
+#define EVENTS 8
 
 void ndsim_memif_kicker_open(struct memif_kicker *kicker)
 {

@@ -69,9 +69,7 @@ static void exchange(struct ndsim_memif *from, struct ndsim_memif *to, uint64_t 
     uint64_t sent = 0;
 
     while (expectation.next < frames) {
-        uint8_t *room = NULL;
-
-        while (sent < frames && (room = ndsim_memif_transmit_begin(from, mixed(sent))) != NULL) {
+        while (sent < frames && ndsim_memif_transmit_begin(from, mixed(sent)) != NULL) {
             ndsim_memif_transmit_end(from, 0);
             rig_send(from, sent, mixed(sent));
             sent++;

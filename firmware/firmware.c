@@ -222,6 +222,7 @@ static void op_start(void *state, const struct netdam_fw_config *config, const s
     memset(fw->neighbours, 0, fw->config.neighbours * sizeof(fw->neighbours[0]));
     for (uint32_t i = 0; i < fw->config.peers; i++) {
         fw->peers[i].in_use = false;
+        fw->peers[i].serial = 0;
     }
     for (uint32_t i = 0; i < fw->config.chains; i++) {
         fw->tours[i].next_free = i + 1 < fw->config.chains ? i + 1 : NDFW_NONE;

@@ -335,23 +335,24 @@ static void execute_with_lane(struct ndfw *fw, const struct ndfw_packet *packet,
         ndfw_lane_consume(result.window, packet->number, result.status, packet->hop);
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, result.status == NETDAM_STATUS_OK);
         if (result.status == NETDAM_STATUS_OK) {
-            go_on(fw, packet, hop, &result, memory, 0);
+            go_on(fw, packet, hop, &result, memory, ndfw_lane_wish(fw));
         } else {
-            ndfw_refuse_at(fw, packet, (enum netdam_status)result.status, result.generation, result.floor, 0);
+            ndfw_refuse_at(fw, packet, (enum netdam_status)result.status, result.generation, result.floor,
+                           ndfw_lane_wish(fw));
         }
         break;
     case NDFW_LANE_REPEATED:
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_REPEATED, 1);
         if (result.status != NETDAM_STATUS_OK) {
             ndfw_refuse_at(fw, packet, (enum netdam_status)result.status, result.generation, result.floor,
-                           NETDAM_FLAG_AGAIN);
+                           NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw));
         } else if (result.value != packet->hop || goes_nowhere(fw, hop) ||
                    ((packet->opcode == NETDAM_OP_LOAD || packet->opcode == NETDAM_OP_LOAD_REDUCE) &&
                     look(fw, packet, &memory) != NETDAM_STATUS_OK)) {
             /* Not refused: a copy that was not may be on its way. Nor passed on where this node has two names. */
             not_forwarded(fw, packet);
         } else {
-            go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN);
+            go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw));
         }
         break;
     case NDFW_LANE_STALE:

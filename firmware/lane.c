@@ -59,6 +59,7 @@ static struct ndfw_window *take_window(struct ndfw *fw, struct ndfw_lane *lane)
     window->context = lane->context;
     window->seen_ns = fw->now_ns;
     window->above = 0;
+    window->replies = 0;
     memset(window->replied, 0, sizeof(window->replied));
     memset(window->bits, 0, sizeof(window->bits));
     lane->window = (uint16_t)(index + 1);
@@ -319,6 +320,13 @@ bool ndfw_lane_proves(const struct ndfw *fw, uint64_t context, uint64_t generati
 
     *right = lane != NULL ? lane->generation : fw->generation;
     return netdam_generation_epoch(generation) == netdam_generation_epoch(*right);
+}
+
+unsigned ndfw_lane_wish(const struct ndfw *fw)
+{
+    bool is_short = 4 * fw->window_count >= 3 * fw->config.lane_windows || 4 * fw->lane_count >= 3 * fw->config.lanes;
+
+    return is_short ? NETDAM_FLAG_CONFIRM_WANTED : 0u;
 }
 
 void ndfw_lane_timer(struct ndfw *fw)

@@ -230,7 +230,8 @@ struct ndfw_way {
     uint64_t deadline_ns; /* CONFIRM or ARP request: to be sent (again) then */
     uint32_t flying;      /* packets under way that visit it */
     uint16_t tries;
-    bool wanted; /* a chain waits for address or generation */
+    bool wanted;         /* a chain waits for address or generation */
+    bool confirm_wanted; /* the node has asked for a CONFIRM */
 };
 
 /* A requester context towards one node, or, behind the last peer, the context of all chains. */
@@ -266,7 +267,9 @@ struct ndfw_peer {
     uint8_t path_next;     /* where the turn among paths begins */
     uint8_t path_steady;   /* what is ORDERED stays on it */
     uint8_t paths_retired; /* how many */
+    uint16_t serial; /* counts the uses of this entry that have ended: a late answer may be for one of them */
     bool in_use;
+    bool confirm_wanted; /* the node has asked for a CONFIRM */
     bool closing;  /* only waits for its last floor to be confirmed */
     bool resolved; /* endpoint.mac is valid */
 };
@@ -303,6 +306,7 @@ struct ndfw_window {
     uint64_t values[NETDAM_WINDOW_MAX];
     uint8_t statuses[NETDAM_WINDOW_MAX];
     uint64_t replied[NETDAM_WINDOW_MAX / 64]; /* the value is the place of a reply, plus 1 */
+    uint32_t replies;                         /* so many of them */
     uint32_t next_free;
     bool in_use;
 };
@@ -621,6 +625,8 @@ enum ndfw_lane_verdict ndfw_lane_confirm(struct ndfw *fw, const struct ndfw_pack
 bool ndfw_lane_proves(const struct ndfw *fw, uint64_t context, uint64_t generation, uint64_t *right);
 /* What was sent under the generation until now is stale, where no lane remembers it. */
 void ndfw_lane_new_epoch(struct ndfw *fw);
+/* NETDAM_FLAG_CONFIRM_WANTED for an answer to a request with a lane, if there is little room for more; else 0. */
+unsigned ndfw_lane_wish(const struct ndfw *fw);
 void ndfw_lane_start(struct ndfw *fw);
 void ndfw_lane_timer(struct ndfw *fw);
 uint64_t ndfw_lane_next_ns(const struct ndfw *fw);
@@ -767,6 +773,8 @@ bool ndfw_tour_stores(const struct ndfw *fw, const struct ndfw_operation *operat
 bool ndfw_tour_stored_before(const struct ndfw *fw, const struct ndfw_operation *operation, uint32_t hop);
 uint32_t ndfw_tour_nodes(const struct ndfw *fw, const struct ndfw_operation *operation);
 uint32_t ndfw_tour_payload_max(const struct ndfw *fw, const struct ndfw_operation *operation);
+/* What a CONFIRM of the chains' context carries as distance, for its answer to say whose it is. */
+uint16_t ndfw_way_cookie(const struct ndfw *fw, const struct ndfw_peer *peer);
 /* The node whose lane an answer speaks of, or NULL if it matches nothing that is under way. */
 struct ndfw_peer *ndfw_tour_answering(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet);

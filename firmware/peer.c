@@ -37,13 +37,17 @@ static void start_sequence(const struct ndfw *fw, struct ndfw_sequence *sequence
     sequence->again = sequence->flying = 0;
 }
 
-/* A context id that no open peer has; numbers start anew with it. */
+/*
+ * A context id that no open peer has; numbers start anew with it. The node may have begun another epoch since it was
+ * heard of last, and nothing of this context can be from before: so it is asked.
+ */
 void ndfw_peer_renew(struct ndfw *fw, struct ndfw_peer *peer)
 {
     peer->context = ndfw_random(fw);
     start_sequence(fw, &peer->lane);
     start_sequence(fw, &peer->laneless);
     peer->confirmed = peer->lane.floor;
+    peer->generation = 0;
     ndfw_peer_index(fw);
 }
 
@@ -51,7 +55,7 @@ static void start_context(struct ndfw *fw, struct ndfw_peer *peer)
 {
     peer->in_use = true;
     peer->closing = false;
-    peer->generation = 0;
+    peer->confirm_wanted = false;
     peer->srtt_ns = peer->rttvar_ns = peer->recovery_ns = peer->heard_ns = 0;
     peer->window = fw->config.window < WINDOW_START ? fw->config.window : WINDOW_START;
     peer->window_credit = 0;
@@ -178,9 +182,10 @@ void ndfw_flight_finish(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_seq
     if (sequence->flying == 0) {
         sequence->deadline_ns = NETDAM_FW_NEVER;
         if (sequence == &peer->lane && !ndfw_is_chain_context(fw, peer) && peer->generation != 0 &&
-            peer->control_deadline_ns == NETDAM_FW_NEVER) {
+            (peer->confirm_wanted || peer->control_deadline_ns == NETDAM_FW_NEVER)) {
             peer->control_tries = 0;
-            peer->control_deadline_ns = fw->now_ns + fw->config.confirm_idle_ns;
+            peer->control_deadline_ns = fw->now_ns + (peer->confirm_wanted ? 0 : fw->config.confirm_idle_ns);
+            peer->confirm_wanted = false;
         }
     }
     if (status == NETDAM_STATUS_OK) {
@@ -219,6 +224,7 @@ void ndfw_peer_release_if_closed(struct ndfw *fw, struct ndfw_peer *peer)
 {
     if (peer->closing && peer->confirmed == peer->lane.floor && ndfw_way_is_confirmed(&peer->way)) {
         peer->in_use = false;
+        peer->serial++;
         ndfw_peer_index(fw);
     }
 }
@@ -387,6 +393,16 @@ static struct ndfw_flight *match(const struct ndfw *fw, const struct ndfw_sequen
     return flight;
 }
 
+/* The node is short of room for others: it hears as soon as nothing of this context is under way. */
+static void heed_wish(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_packet *packet)
+{
+    if (ndfw_is_chain_context(fw, peer)) {
+        ndfw_tour_answering(fw, packet)->way.confirm_wanted = true;
+    } else {
+        peer->confirm_wanted = true;
+    }
+}
+
 void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_peer *peer = find_peer(fw, packet);
@@ -438,6 +454,9 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
         return;
     }
     grow_window(fw, peer);
+    if ((packet->flags & NETDAM_FLAG_CONFIRM_WANTED) != 0) {
+        heed_wish(fw, peer, packet);
+    }
     operation = &fw->operations[flight->operation];
     if (operation->descriptor.opcode == NETDAM_OP_TRANSACTION) {
         status = ndfw_transaction_receive(fw, operation, flight, packet);

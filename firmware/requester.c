@@ -57,7 +57,7 @@ bool ndfw_send_confirm(struct ndfw *fw, const struct ndfw_peer *context, const s
                        uint64_t generation, uint32_t path)
 {
     /* Answers to CONFIRMs of the chains' context, which all nodes know, say by their distance whose they are. */
-    uint64_t distance = context == peer ? 0 : (uint64_t)(peer - fw->peers);
+    uint64_t distance = context == peer ? 0 : ndfw_way_cookie(fw, peer);
     uint32_t bytes = ndfw_datagram_bytes(fw, 0, false, peer->tenant);
     uint8_t *datagram = ndfw_frame_begin(fw, &peer->endpoint, path, bytes);
     struct netdam_wire_segment *segment;
@@ -324,7 +324,7 @@ static bool is_ready(struct ndfw *fw, struct ndfw_peer *peer)
 
 /*
  * The last number is used up: once everything has ended and the node knows it, numbers start anew under another
- * context. The generation stays: it is the node's, and the node will say so if not.
+ * context.
  */
 static bool renew_if_exhausted(struct ndfw *fw, struct ndfw_peer *peer)
 {

@@ -290,11 +290,11 @@ static void modify(struct ndfw *fw, const struct ndfw_packet *packet)
         result.value = value;
         ndfw_lane_consume(result.window, packet->number, result.status, value);
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_EXECUTED, result.status == NETDAM_STATUS_OK);
-        answer_modification(fw, packet, &result, 0);
+        answer_modification(fw, packet, &result, ndfw_lane_wish(fw));
         break;
     case NDFW_LANE_REPEATED:
         ndfw_count(fw, NETDAM_COUNTER_REQUESTS_REPEATED, 1);
-        answer_modification(fw, packet, &result, NETDAM_FLAG_AGAIN);
+        answer_modification(fw, packet, &result, NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw));
         break;
     case NDFW_LANE_STALE:
         ndfw_refuse_at(fw, packet, NETDAM_STATUS_STALE, result.generation, 0, 0);

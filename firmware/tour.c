@@ -365,9 +365,11 @@ void ndfw_tour_lands(struct ndfw *fw, const struct ndfw_operation *operation)
         struct ndfw_way *way = &fw->peers[tour->segments[i].peer].way;
 
         way->flying--;
-        if (way->flying == 0 && way->used > way->confirmed && way->deadline_ns == NETDAM_FW_NEVER) {
+        if (way->flying == 0 && way->used > way->confirmed &&
+            (way->confirm_wanted || way->deadline_ns == NETDAM_FW_NEVER)) {
             way->tries = 0;
-            way->deadline_ns = fw->now_ns + fw->config.confirm_idle_ns;
+            way->deadline_ns = fw->now_ns + (way->confirm_wanted ? 0 : fw->config.confirm_idle_ns);
+            way->confirm_wanted = false;
         }
     }
 }
@@ -461,6 +463,31 @@ uint32_t ndfw_tour_payload_max(const struct ndfw *fw, const struct ndfw_operatio
     return tour_of(fw, operation)->payload_max;
 }
 
+/* Bits that hold a peer's index. */
+static unsigned index_bits(const struct ndfw *fw)
+{
+    unsigned bits = 0;
+
+    while ((fw->config.peers - 1) >> bits != 0) {
+        bits++;
+    }
+    return bits;
+}
+
+uint16_t ndfw_way_cookie(const struct ndfw *fw, const struct ndfw_peer *peer)
+{
+    return (uint16_t)((uint64_t)peer->serial << index_bits(fw) | (uint64_t)(peer - fw->peers));
+}
+
+/* The peer whose CONFIRM carried this; NULL if it has been closed since, or never was. */
+static struct ndfw_peer *peer_by_cookie(const struct ndfw *fw, uint16_t cookie)
+{
+    uint32_t index = cookie & ((UINT32_C(1) << index_bits(fw)) - 1);
+    struct ndfw_peer *peer = &fw->peers[index];
+
+    return index < fw->config.peers && peer->in_use && ndfw_way_cookie(fw, peer) == cookie ? peer : NULL;
+}
+
 struct ndfw_peer *ndfw_tour_answering(struct ndfw *fw, const struct ndfw_packet *packet)
 {
     struct ndfw_peer *chain = ndfw_chain_context(fw);
@@ -468,8 +495,7 @@ struct ndfw_peer *ndfw_tour_answering(struct ndfw *fw, const struct ndfw_packet 
     const struct ndfw_tour *tour;
 
     if (packet->opcode == NETDAM_OP_CONFIRM) {
-        return packet->distance < fw->config.peers && fw->peers[packet->distance].in_use ? &fw->peers[packet->distance]
-                                                                                         : NULL;
+        return peer_by_cookie(fw, packet->distance);
     }
     if (packet->number < chain->lane.floor || packet->number >= chain->lane.next ||
         flight->state == NDFW_FLIGHT_FINISHED) {
@@ -595,11 +621,13 @@ bool ndfw_way_is_confirmed(const struct ndfw_way *way)
     return way->confirmed >= way->used;
 }
 
-/* The chain context's numbers start anew: the nodes' lanes of the old context are confirmed. */
+/* The chain context's numbers start anew: the nodes' lanes of the old context are confirmed. They are asked anew. */
 void ndfw_ways_renew(struct ndfw *fw)
 {
     for (uint32_t i = 0; i < fw->config.peers; i++) {
-        fw->peers[i].way.used = fw->peers[i].way.confirmed = 0;
+        struct ndfw_way *way = &fw->peers[i].way;
+
+        way->used = way->confirmed = way->generation = 0;
     }
 }
 

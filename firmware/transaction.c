@@ -175,14 +175,17 @@ static void write(struct ndfw *fw, const struct list *list, const uint8_t *paylo
     }
 }
 
-/* A place for what a number fetches, which is its value from now on; or NULL. */
+/*
+ * A place for what a number fetches, which is its value from now on; or NULL. No context holds more than are free: alone
+ * it has half of them, and whoever comes finds some.
+ */
 static struct ndfw_reply *take_reply(struct ndfw *fw, struct ndfw_window *window, uint64_t number, uint64_t *value)
 {
     uint64_t place = number % NETDAM_WINDOW_MAX;
     uint32_t index = fw->reply_free;
     struct ndfw_reply *reply;
 
-    if (index == NDFW_NONE) {
+    if (index == NDFW_NONE || window->replies >= fw->config.replies - fw->reply_count) {
         return NULL;
     }
     reply = &fw->replies[index];
@@ -190,6 +193,7 @@ static struct ndfw_reply *take_reply(struct ndfw *fw, struct ndfw_window *window
     reply->length = 0;
     *value = index + UINT64_C(1);
     window->replied[place / 64] |= UINT64_C(1) << place % 64;
+    window->replies++;
     fw->reply_count++;
     fw->counters[NETDAM_COUNTER_LANE_BYTES] += sizeof(*reply);
     return reply;
@@ -207,6 +211,7 @@ void ndfw_replies_free(struct ndfw *fw, struct ndfw_window *window, uint64_t fro
         } else if ((window->replied[place / 64] & bit) != 0) {
             index = (uint32_t)window->values[place] - 1;
             window->replied[place / 64] &= ~bit;
+            window->replies--;
             fw->replies[index].next_free = fw->reply_free;
             fw->reply_free = index;
             fw->reply_count--;

@@ -315,6 +315,59 @@ static void a_confirmation_makes_a_lane_at_rest_or_is_told_that_there_is_no_room
     unit_stop(&u);
 }
 
+/* The flags of the answer to a WRITE. */
+static unsigned flags_of_answer(struct unit *u, uint64_t context, uint64_t number, uint64_t key)
+{
+    static const uint8_t payload[8];
+    struct unit_request request = {.opcode = NETDAM_OP_WRITE,
+                                   .context = context,
+                                   .number = number,
+                                   .distance = (uint16_t)(number - 5),
+                                   .length = 8,
+                                   .payload_length = 8,
+                                   .key = key,
+                                   .generation = G,
+                                   .payload = payload};
+    struct ndtest_packet answer;
+
+    unit_ask(u, &request, &answer);
+    return answer.flags;
+}
+
+static void whoever_is_answered_hears_when_windows_or_lanes_run_short(void **state)
+{
+    static const struct {
+        uint32_t lanes, windows, from;
+    } rows[] = {{64, 8, 6}, {8, 32, 6}, {64, 1, 1}, {64, 2, 2}, {1, 8, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct netdam_fw_config config = small(rows[i].lanes, rows[i].windows);
+        uint32_t most = rows[i].lanes < rows[i].windows ? rows[i].lanes : rows[i].windows;
+        struct ndfw_lane_result result;
+        struct unit u;
+
+        unit_start(&u, 1, &config);
+        unit_region(&u, 0x1000, 64, NETDAM_PERMISSION_ALL, UNIT_KEY);
+        for (uint64_t context = 1; context <= most; context++) {
+            unsigned wish = context >= rows[i].from ? NETDAM_FLAG_CONFIRM_WANTED : 0;
+
+            assert_int_equal(flags_of_answer(&u, context, 5, UNIT_KEY), wish);
+            assert_int_equal(flags_of_answer(&u, context, 5, UNIT_KEY), wish | NETDAM_FLAG_AGAIN);
+            assert_int_equal(flags_of_answer(&u, context, 6, UNIT_KEY + 1), wish);
+        }
+        if (rows[i].lanes > rows[i].windows && most > 1) {
+            while (most >= rows[i].from) { /* until enough have confirmed */
+                assert_int_equal(flags_of_answer(&u, 1, 5, UNIT_KEY) & NETDAM_FLAG_CONFIRM_WANTED,
+                                 NETDAM_FLAG_CONFIRM_WANTED);
+                assert_int_equal(confirm(&u, most--, G, 7, &result), EXECUTE);
+            }
+            assert_int_equal(flags_of_answer(&u, 1, 5, UNIT_KEY), NETDAM_FLAG_AGAIN);
+        }
+        unit_stop(&u);
+    }
+}
+
 static void without_a_free_window_both_new_lanes_and_resting_ones_wait(void **state)
 {
     struct netdam_fw_config config = small(16, 4);
@@ -572,6 +625,7 @@ int main(void)
         cmocka_unit_test(contexts_do_not_disturb_one_another),
         cmocka_unit_test(a_full_table_of_unconfirmed_lanes_is_busy_and_consumes_nothing),
         cmocka_unit_test(a_confirmation_makes_a_lane_at_rest_or_is_told_that_there_is_no_room),
+        cmocka_unit_test(whoever_is_answered_hears_when_windows_or_lanes_run_short),
         cmocka_unit_test(without_a_free_window_both_new_lanes_and_resting_ones_wait),
         cmocka_unit_test(confirmed_lanes_are_forgotten_together_when_room_is_needed),
         cmocka_unit_test(generations_change_at_most_once_per_interval),

@@ -285,6 +285,38 @@ static void a_confirmation_that_is_not_acknowledged_is_repeated_a_bounded_number
     unit_stop(&b.u);
 }
 
+static void a_node_that_wants_to_hear_the_floor_hears_it_at_once(void **state)
+{
+    struct bench_packets sent;
+    struct ndtest_packet p;
+    struct unit_answer wish = {.flags = NETDAM_FLAG_CONFIRM_WANTED, .length = 8};
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    for (unsigned round = 0; round < 2; round++) {
+        bench_write(&b, 8, 1);
+        bench_write(&b, 8, 2);
+        bench_collect(&b, &sent);
+        assert_int_equal(sent.count, 2);
+        unit_answer(&b.u, &sent.packet[0], &wish);
+        unit_expect_silence(&b.u); /* when it falls idle, not before */
+        unit_answer_ok(&b.u, &sent.packet[1], NULL);
+        bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 3 + 2 * round, GENERATION);
+        unit_answer_ok(&b.u, &p, NULL);
+        unit_run_for(&b.u, 1000 * UNIT_MS);
+        unit_expect_silence(&b.u);
+        bench_free(&sent);
+    }
+    /* It has wished for that once, not for ever. */
+    bench_write(&b, 8, 3);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 5, GENERATION);
+    unit_answer_ok(&b.u, &p, NULL);
+    unit_expect_silence(&b.u);
+    unit_run_for(&b.u, 100 * UNIT_MS);
+    bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 6, GENERATION);
+    unit_stop(&b.u);
+}
+
 static void work_puts_the_confirmation_off(void **state)
 {
     struct ndtest_packet p;
@@ -302,6 +334,13 @@ static void work_puts_the_confirmation_off(void **state)
     unit_run_for(&b.u, 100 * UNIT_MS);
     bench_expect_request(&b, &p, NETDAM_OP_CONFIRM, 11, GENERATION);
     unit_stop(&b.u);
+}
+
+/* A context that has just begun asks for the generation, as any does. */
+static void tell_generation(struct ndtest_packet *p, uint64_t number, uint64_t generation)
+{
+    bench_expect_request(&b, p, NETDAM_OP_CONFIRM, number, 0);
+    answer_stale(p, generation, UNIT_ECHO_NONE);
 }
 
 static void when_numbers_run_out_the_context_is_confirmed_and_renewed(void **state)
@@ -329,8 +368,10 @@ static void when_numbers_run_out_the_context_is_confirmed_and_renewed(void **sta
     assert_true(confirm.context == context);
     unit_expect_silence(&b.u);
     unit_answer_ok(&b.u, &confirm, NULL);
+    /* The node has begun another epoch meanwhile: nothing of the new context can be from before. */
+    tell_generation(&p, LAST - 2, NEW_EPOCH);
     for (unsigned i = 0; i < 2; i++) {
-        bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST - 2 + i, GENERATION);
+        bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST - 2 + i, NEW_EPOCH);
         assert_true(p.context != context);
         assert_int_equal(p.distance, i);
     }
@@ -358,12 +399,15 @@ static void a_node_that_does_not_acknowledge_cannot_keep_a_context_from_renewal(
     bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST, GENERATION);
     context = p.context;
     unit_answer_ok(&b.u, &p, NULL);
-    while (bench_next_packet_ns(&b, &p) != 0 && p.opcode == NETDAM_OP_CONFIRM) {
+    while (bench_next_packet_ns(&b, &p) != 0 && p.context == context) {
+        assert_int_equal(p.opcode, NETDAM_OP_CONFIRM);
         assert_true(p.number == NETDAM_NUMBER_MAX);
         confirms++;
     }
     assert_in_range(confirms, 1, 6);
-    assert_int_equal(p.opcode, NETDAM_OP_WRITE);
+    assert_true(p.opcode == NETDAM_OP_CONFIRM && p.generation == 0);
+    answer_stale(&p, GENERATION, UNIT_ECHO_NONE);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST, GENERATION);
     assert_true(p.context != context && p.number == LAST);
     unit_stop(&b.u);
 }
@@ -381,6 +425,9 @@ static void reads_alone_use_up_numbers_too(void **state)
     read = bench_descriptor(&b, NETDAM_OP_READ, 0, 8, 1);
     for (unsigned i = 0; i < 3; i++) {
         bench_do(&b, &read);
+        if (i != 0) {
+            tell_generation(&p, LAST, GENERATION);
+        }
         bench_expect_request(&b, &p, NETDAM_OP_READ, LAST, GENERATION);
         assert_true(p.context != context);
         context = p.context;
@@ -406,6 +453,9 @@ static void what_is_sent_and_forgotten_uses_up_numbers_too(void **state)
     for (unsigned i = 0; i < 2; i++) {
         bench_do(&b, &write);
         for (unsigned n = 0; n < 3; n++) {
+            if (i + n != 0) {
+                tell_generation(&p, LAST, GENERATION);
+            }
             bench_expect_request(&b, &p, NETDAM_OP_WRITE, LAST, GENERATION);
             assert_true(p.context != context);
             context = p.context;
@@ -499,6 +549,7 @@ int main(void)
         cmocka_unit_test(reads_do_not_use_the_lane),
         cmocka_unit_test(an_idle_requester_confirms_its_floor),
         cmocka_unit_test(a_confirmation_that_is_not_acknowledged_is_repeated_a_bounded_number_of_times),
+        cmocka_unit_test(a_node_that_wants_to_hear_the_floor_hears_it_at_once),
         cmocka_unit_test(work_puts_the_confirmation_off),
         cmocka_unit_test(when_numbers_run_out_the_context_is_confirmed_and_renewed),
         cmocka_unit_test(a_node_that_does_not_acknowledge_cannot_keep_a_context_from_renewal),

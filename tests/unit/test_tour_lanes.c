@@ -237,6 +237,60 @@ static void closing_a_peer_flushes_what_visits_its_node(void **state)
     unit_stop(&t.u);
 }
 
+static void a_late_answer_to_a_peer_that_was_closed_is_not_for_the_next_one(void **state)
+{
+    struct tour_packet before = {0}, after = {0}, packet = {0};
+    uint64_t peer;
+
+    (void)state;
+    tour_start(&t, NULL, false);
+    tour_post(&t, "W2", 8, 1);
+    tour_expect(&t, 2, NETDAM_OP_CONFIRM, &before);
+    peer = t.peers[2];
+    assert_int_equal(unit_admin(&t.u, NETDAM_ADMIN_PEER_CLOSE, &peer, 1, NULL), 0);
+    tour_expect_end(&t, 1, NETDAM_STATUS_FLUSHED, 0, 0);
+    t.peers[4] = tour_open(&t, 4, true);
+    assert_int_equal(t.peers[4], peer);
+    tour_post(&t, "W4", 8, 2);
+    tour_expect(&t, 4, NETDAM_OP_CONFIRM, &after);
+    tour_answer(&t, &before, 0, STALE, TOUR_GENERATION(2), NULL, 0);
+    assert_int_equal(tour_way(&t, 4)->generation, 0);
+    unit_expect_silence(&t.u);
+    tour_answer(&t, &after, 0, STALE, TOUR_GENERATION(4), NULL, 0);
+    tour_expect(&t, 4, NETDAM_OP_WRITE, &packet);
+    assert_true(tour_generation(&packet, 0) == TOUR_GENERATION(4));
+    unit_stop(&t.u);
+}
+
+static void a_node_that_wants_to_hear_the_floor_of_chains_hears_it_at_once(void **state)
+{
+    struct tour_packet packet = {0}, confirm = {0};
+    struct unit_answer wish = {.flags = NETDAM_FLAG_CONFIRM_WANTED, .length = 8};
+    static uint8_t frame[UNIT_FRAME_ROOM];
+    struct ndtest_packet last;
+    size_t bytes;
+
+    (void)state;
+    tour_start(&t, NULL, true);
+    tour_post(&t, "W2 W3", 8, 1);
+    tour_expect(&t, 2, NETDAM_OP_WRITE, &packet);
+    last = packet.p;
+    last.generation = TOUR_GENERATION(3);
+    bytes = unit_answer_frame(frame, 1, &last, &wish);
+    frame[42 + 4] = 2;
+    frame[42 + 5] = frame[42 + 32 + 3] = 1;
+    ndtest_frame_repair(frame, bytes, false);
+    unit_receive(&t.u, frame, bytes);
+    unit_run(&t.u);
+    tour_expect_end(&t, 1, OK, 0, 0);
+    tour_expect(&t, 3, NETDAM_OP_CONFIRM, &confirm); /* the one that answered, not the other */
+    unit_expect_silence(&t.u);
+    tour_answer(&t, &confirm, 0, OK, TOUR_GENERATION(3), NULL, 0);
+    unit_run_for(&t.u, 101 * UNIT_MS);
+    tour_expect(&t, 2, NETDAM_OP_CONFIRM, &confirm);
+    unit_stop(&t.u);
+}
+
 static void a_closed_peer_whose_node_is_dead_is_released_in_the_end(void **state)
 {
     struct tour_packet packet = {0};
@@ -356,6 +410,11 @@ static void when_the_numbers_run_out_the_nodes_are_told_and_a_new_context_begins
     }
     assert_int_equal(told, 1u << 2 | 1u << 3);
     assert_true(tour_context(&t)->context != before);
+    for (unsigned i = 0; i < 2; i++) { /* the new context asks, as any does */
+        assert_true(tour_sent(&t, &confirm));
+        assert_true(confirm.p.opcode == NETDAM_OP_CONFIRM && confirm.p.generation == 0);
+        tour_answer(&t, &confirm, 0, STALE, TOUR_GENERATION(confirm.to), NULL, 0);
+    }
     assert_int_equal(drain(packets, 4, confirms), 2);
     for (unsigned i = 0; i < 2; i++) {
         assert_true(packets[i].p.context == tour_context(&t)->context);
@@ -428,6 +487,8 @@ int main(void)
         cmocka_unit_test(an_idle_requester_confirms_its_floor_to_each_node_that_has_a_lane),
         cmocka_unit_test(the_floor_is_confirmed_only_when_nothing_older_is_under_way),
         cmocka_unit_test(closing_a_peer_flushes_what_visits_its_node),
+        cmocka_unit_test(a_late_answer_to_a_peer_that_was_closed_is_not_for_the_next_one),
+        cmocka_unit_test(a_node_that_wants_to_hear_the_floor_of_chains_hears_it_at_once),
         cmocka_unit_test(a_closed_peer_whose_node_is_dead_is_released_in_the_end),
         cmocka_unit_test(destroying_the_queue_pair_flushes_its_chains_in_every_state),
         cmocka_unit_test(stopping_confirms_what_chains_have_left),

@@ -393,7 +393,7 @@ static void without_room_for_what_is_fetched_it_is_busy_and_nothing_happens(void
     struct ndtest_packet answer;
 
     (void)state;
-    config.replies = 2;
+    config.replies = 4; /* two for a context that is alone */
     start(&config);
     unit_memory_put(&u, BASE + 16, 8, 0);
     for (uint64_t i = 0; i < 2; i++) {
@@ -452,7 +452,7 @@ static void what_was_fetched_is_forgotten_when_the_floor_passes_it(void **state)
     struct netdam_fw_config config = unit_config(1);
 
     (void)state;
-    config.replies = 4;
+    config.replies = 8; /* four for a context that is alone */
     start(&config);
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         make_fetch(i);
@@ -472,6 +472,28 @@ static void what_was_fetched_is_forgotten_when_the_floor_passes_it(void **state)
     }
     make_fetch(1);
     expect(9004, 4, NETDAM_STATUS_BUSY, 0);
+    unit_stop(&u);
+}
+
+static void no_context_can_keep_others_from_fetching(void **state)
+{
+    /* Of 16, as many for each as are left free by all: 8, 4, 2, 1. */
+    struct netdam_fw_config config = unit_config(1);
+
+    (void)state;
+    config.replies = 16;
+    start(&config);
+    make_fetch(1);
+    for (uint64_t context = 1; context <= 4; context++) {
+        for (uint16_t i = 0; i <= 16u >> context; i++) {
+            struct unit_request r = request(context, 100 + i, i);
+            struct ndtest_packet answer;
+
+            unit_ask(&u, &r, &answer);
+            assert_int_equal(answer.status, i == 16u >> context ? NETDAM_STATUS_BUSY : NETDAM_STATUS_OK);
+        }
+    }
+    assert_int_equal(replies_bytes(), 15 * sizeof(struct ndfw_reply));
     unit_stop(&u);
 }
 
@@ -626,6 +648,7 @@ int main(void)
         cmocka_unit_test(a_repetition_is_answered_with_the_same_bytes),
         cmocka_unit_test(without_room_for_what_is_fetched_it_is_busy_and_nothing_happens),
         cmocka_unit_test(what_was_fetched_is_forgotten_when_the_floor_passes_it),
+        cmocka_unit_test(no_context_can_keep_others_from_fetching),
         cmocka_unit_test(lanes_do_not_disturb_one_another),
         cmocka_unit_test(lanes_that_are_given_up_and_resets_free_what_was_fetched),
         cmocka_unit_test(who_knows_no_key_gets_no_window_of_the_reserve),

@@ -28,11 +28,15 @@ enum slot_state {
 #define CHILD_TELL  100u
 #define CHILD_PROBE 200u /* + member */
 
-#define WORD_ERROR (UINT64_C(1) << 63)
+#define WORD_ERROR   (UINT64_C(1) << 63)
+#define WORD_PASS_ON (UINT64_C(1) << 62) /* who tells it could not tell all */
 
+/* For the others: who has refused by itself is at fault, whatever its list says of others. */
 static uint64_t make_error(const struct ndfw_collective *c)
 {
-    return WORD_ERROR | (uint64_t)c->culprit << 40 | (uint64_t)c->status << 32 | c->instance;
+    uint64_t culprit = c->refused ? c->rank : c->culprit;
+
+    return WORD_ERROR | culprit << 40 | (uint64_t)c->status << 32 | c->instance;
 }
 
 static bool reduces(const struct ndfw_collective *c)
@@ -181,6 +185,22 @@ static void start_request(struct ndfw *fw, struct ndfw_collective *c, uint32_t k
     ndfw_operation_list(fw, &fw->peers[descriptor.peer], index);
 }
 
+/* One word to one member, without own memory, which may be what is wrong. There is room for it. */
+static void start_word(struct ndfw *fw, struct ndfw_collective *c, uint32_t member, uint64_t value)
+{
+    struct netdam_descriptor descriptor = {.opcode = NETDAM_OP_SWAP,
+                                           .type = NETDAM_TYPE_U64,
+                                           .peer = c->members[member].peer,
+                                           .length = 8,
+                                           .remote_key = c->members[member].key,
+                                           .remote_address = word_address(c, member, c->rank),
+                                           .u.operand = {value}};
+    uint32_t index;
+
+    new_child(fw, c, CHILD_TELL, &descriptor, &index)->peer = descriptor.peer;
+    ndfw_operation_list(fw, &fw->peers[descriptor.peer], index);
+}
+
 static uint64_t address_of_arrival(const struct ndfw_collective *c, uint32_t member)
 {
     return word_address(c, member, c->rank);
@@ -256,7 +276,7 @@ static uint32_t missing(struct ndfw *fw, struct ndfw_collective *c, uint32_t wor
             uint32_t culprit = value >> 40 & 0xff;
 
             fail(fw, c, failure_of(value >> 32 & 0xff), culprit < c->count ? culprit : NETDAM_HOP_NONE);
-            c->told = true;
+            c->told = (value & WORD_PASS_ON) == 0;
             return member;
         }
         if ((int32_t)((uint32_t)value - c->instance) < 0 && first == NDFW_NONE) {
@@ -392,6 +412,14 @@ static void finish(struct ndfw *fw, struct ndfw_collective *c)
     ndfw_operation_settle(fw, index);
 }
 
+/* All have been told who are to be told, and nothing of it is under way. */
+static void finish_when_told(struct ndfw *fw, struct ndfw_collective *c)
+{
+    if (c->children == 0 && c->informed == c->count) {
+        finish(fw, c);
+    }
+}
+
 /* Stores the failure in the own words, for the others to be sent. False if they have gone. */
 static bool note_failure(struct ndfw *fw, const struct ndfw_collective *c)
 {
@@ -406,12 +434,74 @@ static bool note_failure(struct ndfw *fw, const struct ndfw_collective *c)
     return true;
 }
 
+/* True if the vectors are neither the same nor apart. */
+static bool overlap(const struct netdam_member *member, uint32_t length)
+{
+    return member->input != member->output && member->input < member->output + length &&
+           member->output < member->input + length;
+}
+
+/* What can be said of one entry of a list: whether it is possible, and names a node that no other entry names. */
+static enum netdam_status check_member(const struct ndfw *fw, const struct netdam_descriptor *d,
+                                       const struct ndfw_collective *c, uint32_t place)
+{
+    const struct netdam_member *member = &c->members[place];
+
+    if ((member->input | member->output | member->control) % 8 != 0 || member->input > UINT64_MAX - d->length ||
+        member->output > UINT64_MAX - d->length || member->control > UINT64_MAX - NETDAM_CONTROL_BYTES(c->count) ||
+        overlap(member, d->length) || (place == c->rank ? member->peer : member->region) != 0) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    if (place == c->rank) {
+        return NETDAM_STATUS_OK;
+    }
+    if (member->peer >= fw->config.peers || !fw->peers[member->peer].in_use || fw->peers[member->peer].closing) {
+        return NETDAM_STATUS_LOCAL_PEER;
+    }
+    if (ndfw_is_self(fw, &fw->peers[member->peer].endpoint)) {
+        return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    for (uint32_t i = 0; i < place; i++) {
+        if (i != c->rank && c->members[i].peer < fw->config.peers &&
+            ndfw_is_same_node(fw, c->members[i].peer, member->peer)) {
+            return NETDAM_STATUS_LOCAL_DESCRIPTOR;
+        }
+    }
+    return NETDAM_STATUS_OK;
+}
+
+/*
+ * Tells all whom the list names rightly that this member is not to be waited for. They have not begun to work, so their
+ * first words are what they look at. If there are others, who hears of it passes it on.
+ */
+static void run_refused(struct ndfw *fw, struct ndfw_collective *c)
+{
+    const struct netdam_descriptor *descriptor = &fw->operations[c->operation].descriptor;
+    uint64_t word = make_error(c);
+
+    for (uint32_t i = 1; i < c->count; i++) {
+        word |= check_member(fw, descriptor, c, other(c, i)) != NETDAM_STATUS_OK ? WORD_PASS_ON : 0;
+    }
+    for (; c->informed < c->count && fw->operation_free != NDFW_NONE; c->informed++) {
+        uint32_t member = other(c, c->informed);
+
+        if (check_member(fw, descriptor, c, member) == NETDAM_STATUS_OK) {
+            start_word(fw, c, member, word);
+        }
+    }
+    finish_when_told(fw, c);
+}
+
 /*
  * Finds out by whom it failed, and tells those who may not know, as many at a time as there is room for. Who has heard
  * it from another tells only the culprit, if that one is likely to be there: it waits too.
  */
 static void run_failing(struct ndfw *fw, struct ndfw_collective *c)
 {
+    if (c->refused) {
+        run_refused(fw, c);
+        return;
+    }
     while (c->culprit == NETDAM_HOP_NONE && c->asked < c->count && fw->operation_free != NDFW_NONE) {
         probe(fw, c, other(c, c->asked++));
     }
@@ -429,9 +519,7 @@ static void run_failing(struct ndfw *fw, struct ndfw_collective *c)
             start_request(fw, c, CHILD_TELL, member, NETDAM_OP_WRITE, NETDAM_CONTROL_BYTES(1));
         }
     }
-    if (c->children == 0 && c->informed == c->count) {
-        finish(fw, c);
-    }
+    finish_when_told(fw, c);
 }
 
 static bool run_one(struct ndfw *fw, struct ndfw_collective *c, uint64_t budget_end)
@@ -582,28 +670,15 @@ static enum netdam_status read_members(struct ndfw *fw, const struct netdam_desc
     return NETDAM_STATUS_OK;
 }
 
-/* True if the vectors are neither the same nor apart. */
-static bool overlap(const struct netdam_member *member, uint32_t length)
-{
-    return member->input != member->output && member->input < member->output + length &&
-           member->output < member->input + length;
-}
-
 static enum netdam_status check_members(struct ndfw *fw, const struct netdam_descriptor *d, struct ndfw_collective *c,
                                         uint8_t *hop)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        const struct netdam_member *member = &c->members[i];
+        enum netdam_status status = check_member(fw, d, c, i);
 
         *hop = (uint8_t)i;
-        if ((member->input | member->output | member->control) % 8 != 0 || member->input > UINT64_MAX - d->length ||
-            member->output > UINT64_MAX - d->length || member->control > UINT64_MAX - NETDAM_CONTROL_BYTES(c->count) ||
-            overlap(member, d->length) || (i == c->rank ? member->peer : member->region) != 0) {
-            return NETDAM_STATUS_LOCAL_DESCRIPTOR;
-        }
-        if (i != c->rank &&
-            (member->peer >= fw->config.peers || !fw->peers[member->peer].in_use || fw->peers[member->peer].closing)) {
-            return NETDAM_STATUS_LOCAL_PEER;
+        if (status != NETDAM_STATUS_OK) {
+            return status;
         }
     }
     return NETDAM_STATUS_OK;
@@ -649,6 +724,25 @@ static enum netdam_status measure_chain(struct ndfw *fw, struct ndfw_collective 
     return status;
 }
 
+/* Members, the own memory, and whether there can be such chains. */
+static enum netdam_status check_group(struct ndfw *fw, struct ndfw_operation *operation, struct ndfw_collective *c)
+{
+    const struct netdam_descriptor *d = &operation->descriptor;
+    enum netdam_status status = check_members(fw, d, c, &operation->hop);
+
+    if (status != NETDAM_STATUS_OK) {
+        return status;
+    }
+    operation->hop = (uint8_t)c->rank;
+    c->serial = c->members[c->rank].region < fw->config.regions ? fw->regions[c->members[c->rank].region].serial : 0;
+    status = check_own(fw, c, d->length);
+    if (status == NETDAM_STATUS_OK && c->count > 1 &&
+        fw->regions[c->members[c->rank].region].key != c->members[c->rank].key) {
+        status = NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    }
+    return status == NETDAM_STATUS_OK ? measure_chain(fw, c, &operation->hop) : status;
+}
+
 enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation *operation)
 {
     const struct netdam_descriptor *d = &operation->descriptor;
@@ -665,23 +759,17 @@ enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation 
     c->count = d->list_count;
     c->rank = d->peer;
     status = read_members(fw, d, c);
-    if (status == NETDAM_STATUS_OK) {
-        status = check_members(fw, d, c, &operation->hop);
-    }
     if (status != NETDAM_STATUS_OK) {
         return status;
     }
-    operation->hop = (uint8_t)c->rank;
-    c->serial = c->members[c->rank].region < fw->config.regions ? fw->regions[c->members[c->rank].region].serial : 0;
-    status = check_own(fw, c, d->length);
-    if (status == NETDAM_STATUS_OK && c->count > 1 &&
-        fw->regions[c->members[c->rank].region].key != c->members[c->rank].key) {
-        status = NETDAM_STATUS_LOCAL_DESCRIPTOR;
+    status = check_group(fw, operation, c);
+    if (status != NETDAM_STATUS_OK && c->count > 1) {
+        operation->collective = (uint32_t)(c - fw->collectives);
     }
-    return status == NETDAM_STATUS_OK ? measure_chain(fw, c, &operation->hop) : status;
+    return status;
 }
 
-void ndfw_collective_start(struct ndfw *fw, uint32_t index)
+void ndfw_collective_start(struct ndfw *fw, uint32_t index, enum netdam_status status)
 {
     struct ndfw_operation *operation = &fw->operations[index];
     const struct netdam_descriptor *d = &operation->descriptor;
@@ -689,6 +777,7 @@ void ndfw_collective_start(struct ndfw *fw, uint32_t index)
     struct ndfw_collective *c = &fw->collectives[place];
     uint64_t bytes;
 
+    c->culprit = operation->hop;
     operation->collective = place;
     operation->peer = fw->config.peers;
     operation->hop = 0;
@@ -701,9 +790,11 @@ void ndfw_collective_start(struct ndfw *fw, uint32_t index)
     c->type = d->type;
     c->flags = d->flags & NETDAM_DESCRIPTOR_REPRODUCIBLE;
     c->instance = d->immediate;
-    c->status = NETDAM_STATUS_OK;
-    c->culprit = 0;
-    c->state = STATE_ARRIVE;
+    c->status = (uint8_t)status;
+    c->refused = status != NETDAM_STATUS_OK;
+    c->state = c->refused ? STATE_FAILING : STATE_ARRIVE;
+    c->culprit = c->refused ? c->culprit : 0;
+    c->informed = 1;
     c->told = c->worked = false;
     c->children = 0;
     memset(c->slots, 0, sizeof(c->slots));

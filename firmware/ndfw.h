@@ -189,6 +189,7 @@ struct ndfw_collective {
     uint8_t state;
     uint8_t status;
     uint8_t culprit; /* the member that it failed by */
+    bool refused;    /* here, before anything was sent: the others are only told */
     bool told;       /* the word of this state has been sent; failing: another member has told all */
     bool worked;     /* memory of members may have changed */
 };
@@ -739,9 +740,13 @@ enum ndfw_sent {
 };
 
 /* collective.c */
-/* Checks a collective, into the next free entry; there is one, and a free tour. */
+/*
+ * Checks a collective, into the next free entry; there is one, and a free tour. Where it is refused and others are to
+ * hear of that, operation->collective is the entry, else NDFW_NONE.
+ */
 enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation *operation);
-void ndfw_collective_start(struct ndfw *fw, uint32_t operation);
+/* `status`: of the check. If it is not OK, others are only told. */
+void ndfw_collective_start(struct ndfw *fw, uint32_t operation, enum netdam_status status);
 /* Returns true if there is more to do at once. */
 bool ndfw_collectives_run(struct ndfw *fw, uint64_t budget_end);
 uint64_t ndfw_collectives_next_ns(const struct ndfw *fw);
@@ -775,6 +780,8 @@ uint32_t ndfw_tour_nodes(const struct ndfw *fw, const struct ndfw_operation *ope
 uint32_t ndfw_tour_payload_max(const struct ndfw *fw, const struct ndfw_operation *operation);
 /* What a CONFIRM of the chains' context carries as distance, for its answer to say whose it is. */
 uint16_t ndfw_way_cookie(const struct ndfw *fw, const struct ndfw_peer *peer);
+/* True if two peer handles name one node. */
+bool ndfw_is_same_node(const struct ndfw *fw, uint32_t a, uint32_t b);
 /* The node whose lane an answer speaks of, or NULL if it matches nothing that is under way. */
 struct ndfw_peer *ndfw_tour_answering(struct ndfw *fw, const struct ndfw_packet *packet);
 void ndfw_tour_stale(struct ndfw *fw, const struct ndfw_packet *packet);

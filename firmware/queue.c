@@ -371,7 +371,7 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     fw->work_bytes += sizeof(*descriptor);
     ndfw_count(fw, NETDAM_COUNTER_DESCRIPTORS, 1);
     ndfw_trace(fw, NETDAM_FW_TRACE_DESCRIPTOR, descriptor->opcode, queue, descriptor->user_data);
-    if (status != NETDAM_STATUS_OK) {
+    if (status != NETDAM_STATUS_OK && operation->collective == NDFW_NONE) {
         complete(fw, queue, descriptor, status, 0, 0, 0, operation->hop);
         operation->next = next;
         return;
@@ -381,7 +381,7 @@ static void accept(struct ndfw *fw, uint32_t queue, const struct netdam_descript
     if (descriptor->opcode == NETDAM_OP_CHAIN) {
         ndfw_tour_take(fw, operation);
     } else if ((netdam_op_flags(descriptor->opcode) & NETDAM_OPF_DEVICE) != 0) {
-        ndfw_collective_start(fw, index);
+        ndfw_collective_start(fw, index, status);
         return;
     }
     if (!ndfw_merge(fw, index)) {

@@ -67,7 +67,7 @@ static enum netdam_status check_segment(const struct ndfw *fw, const struct netd
     return segment->address > UINT64_MAX - length ? NETDAM_STATUS_BAD_RANGE : NETDAM_STATUS_OK;
 }
 
-static bool is_same_node(const struct ndfw *fw, uint32_t a, uint32_t b)
+bool ndfw_is_same_node(const struct ndfw *fw, uint32_t a, uint32_t b)
 {
     const struct ndfw_endpoint *first = &fw->peers[a].endpoint;
     const struct ndfw_endpoint *second = &fw->peers[b].endpoint;
@@ -90,7 +90,7 @@ static bool check_list(const struct ndfw *fw, struct ndfw_tour *tour, uint32_t f
             return false;
         }
         for (uint32_t j = 0; j < i; j++) {
-            if (is_same_node(fw, segments[i].peer, segments[j].peer)) {
+            if (ndfw_is_same_node(fw, segments[i].peer, segments[j].peer)) {
                 return false;
             }
         }

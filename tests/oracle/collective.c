@@ -13,7 +13,7 @@ struct collective {
     uint32_t length;
     uint32_t root;
     uint32_t bad;    /* the member whose list is wrong, or NONE */
-    uint32_t bad_of; /* what it has a wrong key of */
+    uint32_t bad_of; /* whose entry that is: a key of another, or the own input */
     uint8_t opcode;
     uint8_t operation;
     uint8_t type;
@@ -108,7 +108,7 @@ static void draw_collective(const struct world *world, unsigned user, const stru
     }
     if (team->count > 1 && draw_percent(&random, world->bad_percent)) {
         c->bad = (uint32_t)draw_below(&random, team->count);
-        c->bad_of = (c->bad + 1 + (uint32_t)draw_below(&random, team->count - 1)) % team->count;
+        c->bad_of = (c->bad + (uint32_t)draw_below(&random, team->count)) % team->count;
     }
     c->seed = ndtest_random_next(&random);
 }
@@ -236,7 +236,10 @@ static void put_members(const struct world *world, const struct op *op, const st
             .control = TEAM_CONTROL,
         };
 
-        member.key ^= part->place == c->bad && i == c->bad_of;
+        if (part->place == c->bad && i == c->bad_of) {
+            member.key ^= i != part->place;
+            member.input += i == part->place;
+        }
         memcpy(at + i * sizeof(member), &member, sizeof(member));
     }
 }
@@ -349,9 +352,11 @@ static void check_blame(struct world *world, const struct op *op, const struct p
                         const struct netdam_completion *completion)
 {
     const struct collective *c = &part->collective;
-    bool named = completion->status == NETDAM_STATUS_BAD_KEY && completion->hop == c->bad_of;
+    bool local = c->bad == c->bad_of;
+    bool named = completion->status == (local ? NETDAM_STATUS_LOCAL_DESCRIPTOR : NETDAM_STATUS_BAD_KEY) &&
+                 completion->hop == c->bad_of;
     /* Who has no key of a member cannot tell it, and who has not begun tells nobody. */
-    bool waited = part->place == c->bad_of && completion->status == NETDAM_STATUS_TIMEOUT;
+    bool waited = !local && part->place == c->bad_of && completion->status == NETDAM_STATUS_TIMEOUT;
 
     if (world->harmless && !named && !waited && (c->bad != NONE || !op->refused)) {
         fail(world, c->bad == NONE ? FAILURE_REFUSED : FAILURE_COMPLETION,

@@ -117,9 +117,9 @@ MUTANTS = [
      "((packet->opcode == NETDAM_OP_LOAD || packet->opcode == NETDAM_OP_LOAD_REDUCE) &&\n"
      "                    look(fw, packet, &memory) != NETDAM_STATUS_OK)) {",
      "(packet->opcode == NETDAM_OP_LOAD && look(fw, packet, &memory) != NETDAM_STATUS_OK)) {"),
-    ("a hop that stores once more for a copy", "hop.c", "go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN);",
+    ("a hop that stores once more for a copy", "hop.c", "go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw));",
      "(void)execute_segment(fw, packet, hop, &memory);\n"
-     "            go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN);"),
+     "            go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw));"),
     ("a chain that compares nothing", "hop.c", "return equal ? NETDAM_STATUS_OK : NETDAM_STATUS_COMPARE_FAILED;",
      "return equal ? NETDAM_STATUS_OK : NETDAM_STATUS_OK;"),
     ("a hop that lets a copy pass where it has refused", "hop.c",
@@ -169,6 +169,8 @@ MUTANTS = [
     ("tours that add up outputs", "collective.c", "slot->bytes, address_of_input);", "slot->bytes, address_of_output);"),
     ("a broadcast of what was not summed up", "collective.c", "c->members[c->rank].output + slot->at, 0, slot->bytes,",
      "c->members[c->rank].input + slot->at, 0, slot->bytes,"),
+    ("a member that refuses and tells nobody", "collective.c", "if (check_member(fw, descriptor, c, member) == NETDAM_STATUS_OK) {",
+     "if (false) {"),
     ("a failure by the member before", "collective.c", ": other(c, hop + 1u);", ": other(c, hop);"),
 ]
 

@@ -457,7 +457,8 @@ static void who_refuses_is_named_by_all(void **state)
         for (unsigned i = 0; i < count; i++) {
             struct netdam_completion completion = fleet_wait(&fleet, i);
 
-            assert_int_equal(completion.status, i == VICTIM ? table[n].own : table[n].status);
+            /* What the others find out by themselves, or hear from the one who refuses. */
+            assert_true(completion.status == table[n].own || (i != VICTIM && completion.status == table[n].status));
             assert_int_equal(completion.hop, VICTIM);
         }
         group_settle(&fleet, 100 * UNIT_MS);

@@ -79,6 +79,9 @@ static const struct wrong wrongs[] = {
     {M(0, region, 1), DESCRIPTOR, 0},
     {M(1, peer, 1), DESCRIPTOR, 1},
     {M(0, peer, PEER_NONE), NETDAM_STATUS_LOCAL_PEER, 0},
+    {M(0, peer, UINT32_MAX), NETDAM_STATUS_LOCAL_PEER, 0},
+    {M(0, peer, RANK), DESCRIPTOR, 0}, /* the handle of the own node */
+    {M(2, peer, RANK), DESCRIPTOR, 2},
     {M(2, peer, PEER_NONE), NETDAM_STATUS_LOCAL_PEER, 2},
     {M(2, peer, 8), NETDAM_STATUS_LOCAL_PEER, 2},
     {M(2, peer, UINT32_MAX), NETDAM_STATUS_LOCAL_PEER, 2},
@@ -89,7 +92,7 @@ static const struct wrong wrongs[] = {
     {M(1, input, BYTES - LENGTH + 8), NETDAM_STATUS_LOCAL_RANGE, 1},
     {M(1, output, BYTES - LENGTH + 8), NETDAM_STATUS_LOCAL_RANGE, 1},
     {M(1, control, BYTES - COUNT * 16 + 8), NETDAM_STATUS_LOCAL_RANGE, 1},
-    {M(2, peer, 0), DESCRIPTOR, NETDAM_HOP_NONE},
+    {M(2, peer, 0), DESCRIPTOR, 2}, /* one node twice */
     {M(2, peer, PEER_SIX), DESCRIPTOR, NETDAM_HOP_NONE},
 };
 
@@ -104,7 +107,8 @@ static void count_frame(void *opaque, struct ndtest_node *node, const uint8_t *d
     frames++;
 }
 
-static void what_is_malformed_is_refused_and_nothing_is_sent(void **state)
+/* Of a descriptor nothing is sent; of a list that could be read, those hear that it names rightly. */
+static void what_is_malformed_is_refused_and_others_hear_of_it(void **state)
 {
     struct fleet fleet;
     uint32_t index;
@@ -140,7 +144,8 @@ static void what_is_malformed_is_refused_and_nothing_is_sent(void **state)
         group_post_list(&fleet, RANK, members, &d);
         completion = fleet_wait(&fleet, RANK);
         group_settle(&fleet, 10 * UNIT_MS);
-        if (completion.status != wrong->status || completion.hop != wrong->hop || frames != 0) {
+        if (completion.status != wrong->status || completion.hop != wrong->hop ||
+            (frames != 0) != (wrong->member >= 0)) {
             fail_msg("%s: status 0x%x, hop %u, %u frames", wrong->what, completion.status, completion.hop, frames);
         }
         assert_int_equal(completion.user_data, d.user_data);
@@ -149,6 +154,45 @@ static void what_is_malformed_is_refused_and_nothing_is_sent(void **state)
         group_expect_clean(&fleet);
     }
     fleet_stop(&fleet);
+}
+
+/* Whether they came before it or come later, and whatever was wrong. */
+static void nobody_waits_for_who_has_refused(void **state)
+{
+    (void)state;
+    for (unsigned n = 0; n < ARRAY_SIZE(wrongs); n++) {
+        const struct wrong *wrong = &wrongs[n];
+        struct netdam_member members[NODES];
+        struct netdam_descriptor d;
+        struct netdam_completion completion;
+        struct fleet fleet;
+
+        if (wrong->member < 0 || (wrong->value == REGION_READ && wrong->status == NETDAM_STATUS_LOCAL_PERMISSION) ||
+            wrong->value == REGION_WRITE || wrong->value == PEER_SIX) {
+            continue; /* what is not there in this fleet */
+        }
+        fleet_start(&fleet, 1 + n, 4, 1500);
+        d = group_descriptor(&fleet, wrong->opcode, RANK, COUNT, LENGTH, 1);
+        group_members(&fleet, RANK, COUNT, members);
+        memcpy((uint8_t *)&members[wrong->member] + wrong->offset, &wrong->value, wrong->bytes);
+        group_post(&fleet, wrong->opcode, 0, COUNT, LENGTH, 1);
+        group_settle(&fleet, UNIT_MS);
+        group_post_list(&fleet, RANK, members, &d);
+        completion = fleet_wait(&fleet, RANK);
+        assert_true(completion.status == wrong->status && completion.hop == wrong->hop);
+        group_post(&fleet, wrong->opcode, 2, COUNT, LENGTH, 1);
+        for (unsigned other = 0; other < COUNT; other += 2) {
+            completion = fleet_wait(&fleet, other);
+            if (completion.status != wrong->status || completion.hop != RANK) {
+                fail_msg("%s: member %u ends with status 0x%x by %u", wrong->what, other, completion.status,
+                         completion.hop);
+            }
+        }
+        assert_true(fleet.wire.now_ns < 1000 * UNIT_MS);
+        group_settle(&fleet, 10 * UNIT_MS);
+        group_expect_clean(&fleet);
+        fleet_stop(&fleet);
+    }
 }
 
 static uint64_t edge(const uint64_t *edges, unsigned count, unsigned member, uint32_t n)
@@ -246,7 +290,8 @@ static void the_longest_list_leaves_room_for_payload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_malformed_is_refused_and_nothing_is_sent),
+        cmocka_unit_test(what_is_malformed_is_refused_and_others_hear_of_it),
+        cmocka_unit_test(nobody_waits_for_who_has_refused),
         cmocka_unit_test(every_operation_and_type_is_reduced),
         cmocka_unit_test(the_longest_list_leaves_room_for_payload),
     };

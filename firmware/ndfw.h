@@ -24,6 +24,7 @@ int memcmp(const void *a, const void *b, size_t bytes);
 #define NDFW_FRAME_MAX      (NETDAM_ETHERNET_BYTES + NETDAM_MTU_MAX)
 #define NDFW_LENGTH_MAX     (UINT32_C(1) << 30)
 #define NDFW_LOOPBACK_SLOTS 16u
+#define NDFW_DOUBT_TRIES    3u /* repetitions without any answer before the link-layer address is asked for anew */
 #define NDFW_NONE           UINT32_MAX
 #define NDFW_PATH_NONE      UINT8_MAX
 #define NDFW_PORT_MAX       65535u
@@ -271,8 +272,8 @@ struct ndfw_peer {
     uint16_t serial; /* counts the uses of this entry that have ended: a late answer may be for one of them */
     bool in_use;
     bool confirm_wanted; /* the node has asked for a CONFIRM */
-    bool closing;  /* only waits for its last floor to be confirmed */
-    bool resolved; /* endpoint.mac is valid */
+    bool closing;        /* only waits for its last floor to be confirmed */
+    bool resolved;       /* endpoint.mac is valid */
 };
 
 enum ndfw_neighbour_state {

@@ -6,8 +6,6 @@
 
 #define WINDOW_START 32u
 #define WINDOW_LEAST 4u
-/* Repetitions without any answer before the link-layer address is asked for anew. */
-#define DOUBT_TRIES 3u
 /* What is lost again and again while others are answered is left to its timer, and that to its bound. */
 #define REPAIRS_MOST 8u
 
@@ -295,6 +293,7 @@ static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const str
     if (packet->status == NETDAM_STATUS_OK && packet->generation == peer->generation &&
         packet->number <= peer->lane.floor && packet->number >= peer->confirmed) {
         peer->confirmed = packet->number;
+        peer->control_tries = 0; /* somebody listens, if late */
         if (peer->lane.flying == 0 && peer->confirmed == peer->lane.floor) {
             peer->control_deadline_ns = NETDAM_FW_NEVER;
         }
@@ -507,7 +506,7 @@ static void expire(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequence
             ndfw_flight_finish(fw, peer, sequence, number, NETDAM_STATUS_TIMEOUT,
                                ndfw_is_chain_context(fw, peer) ? NETDAM_HOP_NONE : 0);
         } else {
-            doubtful |= flight->tries >= DOUBT_TRIES && peer->heard_ns < flight->sent_ns;
+            doubtful |= flight->tries >= NDFW_DOUBT_TRIES && peer->heard_ns < flight->sent_ns;
             shrink_window(fw, peer, flight->sent_ns);
             flight->timed = true;
             ndfw_path_lost(fw, peer, flight);
@@ -575,6 +574,8 @@ static void control(struct ndfw *fw, struct ndfw_peer *peer)
         ndfw_net_solicit(fw, &peer->endpoint);
     } else if (!ndfw_send_confirm(fw, peer, peer, peer->generation, control_path(peer))) {
         return; /* the port is full: as soon as it has room */
+    } else if (peer->control_tries >= NDFW_DOUBT_TRIES) {
+        ndfw_net_doubt(fw, &peer->endpoint);
     }
     peer->control_deadline_ns = fw->now_ns + ndfw_peer_rto_ns(fw, peer, peer->control_tries);
     peer->control_tries++;

@@ -562,6 +562,7 @@ void ndfw_tour_confirmed(struct ndfw *fw, const struct ndfw_packet *packet)
         return;
     }
     peer->way.confirmed = packet->number;
+    peer->way.tries = 0;
     if (peer->way.confirmed >= peer->way.used && !peer->way.wanted) {
         peer->way.deadline_ns = NETDAM_FW_NEVER;
     }
@@ -611,6 +612,8 @@ void ndfw_way_timer(struct ndfw *fw, struct ndfw_peer *peer)
         ndfw_net_solicit(fw, &peer->endpoint);
     } else if (!ndfw_send_confirm(fw, chain, peer, way->generation, way->tries % peer->path_count)) {
         return;
+    } else if (way->tries >= NDFW_DOUBT_TRIES) {
+        ndfw_net_doubt(fw, &peer->endpoint);
     }
     way->deadline_ns = fw->now_ns + ndfw_peer_rto_ns(fw, peer, way->tries);
     way->tries++;

@@ -336,6 +336,28 @@ static void work_puts_the_confirmation_off(void **state)
     unit_stop(&b.u);
 }
 
+static void confirmations_that_are_answered_late_are_sent_as_often_as_there_is_something_to_confirm(void **state)
+{
+    struct ndtest_packet confirm = {0}, write;
+
+    (void)state;
+    bench_start(&b, NULL, 4, GENERATION);
+    for (unsigned round = 0; round < 20; round++) {
+        struct ndtest_packet before = confirm;
+
+        bench_write(&b, 8, round);
+        bench_expect_request(&b, &write, NETDAM_OP_WRITE, 1 + round, GENERATION);
+        if (round != 0) {
+            unit_answer_ok(&b.u, &before, NULL); /* of what had ended then */
+        }
+        unit_answer_ok(&b.u, &write, NULL);
+        unit_run_for(&b.u, 100 * UNIT_MS);
+        bench_expect_request(&b, &confirm, NETDAM_OP_CONFIRM, 2 + round, GENERATION);
+        unit_drop_sent(&b.u);
+    }
+    unit_stop(&b.u);
+}
+
 /* A context that has just begun asks for the generation, as any does. */
 static void tell_generation(struct ndtest_packet *p, uint64_t number, uint64_t generation)
 {
@@ -549,6 +571,7 @@ int main(void)
         cmocka_unit_test(reads_do_not_use_the_lane),
         cmocka_unit_test(an_idle_requester_confirms_its_floor),
         cmocka_unit_test(a_confirmation_that_is_not_acknowledged_is_repeated_a_bounded_number_of_times),
+        cmocka_unit_test(confirmations_that_are_answered_late_are_sent_as_often_as_there_is_something_to_confirm),
         cmocka_unit_test(a_node_that_wants_to_hear_the_floor_hears_it_at_once),
         cmocka_unit_test(work_puts_the_confirmation_off),
         cmocka_unit_test(when_numbers_run_out_the_context_is_confirmed_and_renewed),

@@ -291,6 +291,29 @@ static void a_node_that_wants_to_hear_the_floor_of_chains_hears_it_at_once(void 
     unit_stop(&t.u);
 }
 
+static void confirmations_of_chains_that_are_answered_late_are_sent_all_the_same(void **state)
+{
+    static struct tour_packet confirm, before, packet;
+
+    (void)state;
+    tour_start(&t, NULL, true);
+    for (unsigned round = 0; round < 20; round++) {
+        before = confirm;
+        before.p.segments = before.frame + (confirm.p.segments - confirm.frame);
+        tour_post(&t, "W2", 8, round);
+        tour_expect(&t, 2, NETDAM_OP_WRITE, &packet);
+        if (round != 0) {
+            tour_answer(&t, &before, 0, OK, TOUR_GENERATION(2), NULL, 0);
+        }
+        tour_answer(&t, &packet, 0, OK, TOUR_GENERATION(2), NULL, 0);
+        tour_expect_end(&t, round, OK, 0, 0);
+        unit_run_for(&t.u, 101 * UNIT_MS);
+        tour_expect(&t, 2, NETDAM_OP_CONFIRM, &confirm);
+        unit_drop_sent(&t.u);
+    }
+    unit_stop(&t.u);
+}
+
 static void a_closed_peer_whose_node_is_dead_is_released_in_the_end(void **state)
 {
     struct tour_packet packet = {0};
@@ -489,6 +512,7 @@ int main(void)
         cmocka_unit_test(closing_a_peer_flushes_what_visits_its_node),
         cmocka_unit_test(a_late_answer_to_a_peer_that_was_closed_is_not_for_the_next_one),
         cmocka_unit_test(a_node_that_wants_to_hear_the_floor_of_chains_hears_it_at_once),
+        cmocka_unit_test(confirmations_of_chains_that_are_answered_late_are_sent_all_the_same),
         cmocka_unit_test(a_closed_peer_whose_node_is_dead_is_released_in_the_end),
         cmocka_unit_test(destroying_the_queue_pair_flushes_its_chains_in_every_state),
         cmocka_unit_test(stopping_confirms_what_chains_have_left),

@@ -196,7 +196,8 @@ static void pass_on(struct ndfw *fw, const struct ndfw_packet *packet, struct ho
         return;
     }
     /* The path that the originator chose, all the way round: its port is the one that answers go to. */
-    datagram = ndfw_frame_begin(fw, &hop->next, packet->from.port % fw->config.paths, bytes);
+    datagram =
+        ndfw_frame_begin(fw, &hop->next, (uint16_t)(packet->from.port - fw->config.udp_port) % fw->config.paths, bytes);
     if (datagram == NULL) {
         not_forwarded(fw, packet);
         return;

@@ -16,7 +16,7 @@
 /* A packet that its timer found lost has been missed for many round trips. */
 #define TIMER_MEMORY 2u
 
-/* A retired path is probed after so many round trips, and then ever more seldom. */
+/* A retired path is probed after so many times of what a probe that is lost costs, and then ever more seldom. */
 #define PROBE_ROUNDS   32u
 #define PROBE_LEAST_NS UINT64_C(100000)
 #define PROBE_MOST_NS  UINT64_C(1000000000)
@@ -88,17 +88,13 @@ void ndfw_path_left(struct ndfw_peer *peer, const struct ndfw_flight *flight)
     }
 }
 
-static uint64_t probe_wait_ns(const struct ndfw_peer *peer, const struct ndfw_path *path)
+/* `cost_ns`: what it takes to find a probe lost. */
+static void plan_probe(const struct ndfw *fw, struct ndfw_path *path, uint64_t cost_ns)
 {
-    uint64_t wait = peer->srtt_ns * PROBE_ROUNDS;
+    uint64_t wait = cost_ns * PROBE_ROUNDS;
 
     wait = (wait > PROBE_LEAST_NS ? wait : PROBE_LEAST_NS) << path->probes;
-    return wait < PROBE_MOST_NS ? wait : PROBE_MOST_NS;
-}
-
-static void plan_probe(const struct ndfw *fw, const struct ndfw_peer *peer, struct ndfw_path *path)
-{
-    path->probe_ns = fw->now_ns + probe_wait_ns(peer, path);
+    path->probe_ns = fw->now_ns + (wait < PROBE_MOST_NS ? wait : PROBE_MOST_NS);
     path->probes = (uint8_t)(path->probes + (path->probes < PROBES_MOST));
 }
 
@@ -127,7 +123,7 @@ static uint32_t better_path(const struct ndfw_peer *peer, const struct ndfw_path
     return best;
 }
 
-static void retire_if_bad(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_path *path)
+static void retire_if_bad(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_path *path, uint64_t cost_ns)
 {
     uint32_t better = path->loss >= BAD_PATH && !path->retired ? better_path(peer, path) : NDFW_NONE;
 
@@ -136,7 +132,7 @@ static void retire_if_bad(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_p
     }
     path->retired = true;
     peer->paths_retired++;
-    plan_probe(fw, peer, path);
+    plan_probe(fw, path, cost_ns);
     if (&peer->paths[peer->path_steady] == path) {
         peer->path_steady = (uint8_t)better;
     }
@@ -158,7 +154,9 @@ void ndfw_path_lost(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_f
     if (flight->timed && flight->path == peer->path_steady) {
         peer->path_steady = (uint8_t)after(peer, peer->path_steady);
     }
-    retire_if_bad(fw, peer, path);
+    /* What a probe will cost: nobody waits for a CONFIRM, but for a tour its requester does. */
+    retire_if_bad(fw, peer, path,
+                  flight->timed && ndfw_is_chain_context(fw, peer) ? ndfw_peer_rto_ns(fw, peer, 0) : peer->srtt_ns);
 }
 
 void ndfw_path_answered(struct ndfw *fw, struct ndfw_peer *peer, uint32_t port)
@@ -254,7 +252,7 @@ bool ndfw_paths_probe(struct ndfw *fw, struct ndfw_peer *peer)
         } else if (!ndfw_send_confirm(fw, peer, peer, peer->generation, i)) {
             return false;
         } else {
-            plan_probe(fw, peer, path);
+            plan_probe(fw, path, peer->srtt_ns);
         }
     }
     return true;

@@ -14,12 +14,15 @@ $(PATHS_OUT)/%.o: tests/paths/%.c
 $(PATHS_OUT)/test_paths: $(PATHS_OUT)/test_paths.o $(PATHS_OUT)/traffic.o $(PATHS_LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
 
+$(PATHS_OUT)/test_tours: $(PATHS_OUT)/test_tours.o $(PATHS_LIBRARIES)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
+
 $(PATHS_OUT)/bench-paths: $(PATHS_OUT)/bench.o $(PATHS_OUT)/traffic.o $(PATHS_LIBRARIES)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^
 
 -include $(PATHS_SOURCES:%.c=$(O)/%.d)
 
-CHECKS += $(PATHS_OUT)/test_paths
+CHECKS += $(PATHS_OUT)/test_paths $(PATHS_OUT)/test_tours
 SLOW_TESTS += tests/paths/plot_test.py
 tests/paths/plot_test.py: $(PATHS_OUT)/bench-paths
 

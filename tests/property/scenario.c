@@ -31,6 +31,8 @@ static void draw_config(struct world *world, struct netdam_fw_config *config, ui
     config->lanes = pick(world, lanes, 4);
     config->lane_windows = pick(world, windows, 4);
     config->window = pick(world, window, 4);
+    /* Drawn from nothing that others draw from. */
+    config->paths = (ndtest_mix(world->seed) & 1) != 0 ? 1 : 1 + (uint32_t)(ndtest_mix(world->seed) >> 1) % NDTEST_PATHS;
     config->retries = 4 + (uint32_t)draw(world, 5);
     config->rto_initial_ns = 500000;
     config->rto_min_ns = 200000;

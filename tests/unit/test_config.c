@@ -77,6 +77,7 @@ static void impossible_values_are_refused_by_the_name_of_the_field(void **state)
         BAD(rto_max_ns, 1), BAD(rto_max_ns, UINT64_MAX), BAD(rto_initial_ns, UINT64_MAX),
         GOOD(rto_min_ns, 1), GOOD(rto_initial_ns, 1),
         BAD(first_number, NETDAM_NUMBER_MAX), BAD(first_number, UINT64_MAX), GOOD(first_number, NETDAM_NUMBER_MAX - 1),
+        BAD(paths, NETDAM_FW_PATHS_MAX + 1), BAD(paths, UINT32_MAX), GOOD(paths, 1), GOOD(paths, NETDAM_FW_PATHS_MAX),
         BAD(function_index, 1), BAD(function_index, UINT32_MAX),
         GOOD(udp_port, 1), GOOD(udp_port, 65535), GOOD(vectors, 65535), GOOD(no_payload_crc, 1), GOOD(no_merge, 1),
         GOOD(refusal_burst, UINT32_MAX), GOOD(refusal_interval_ns, 1), GOOD(cpu_features, UINT64_MAX),

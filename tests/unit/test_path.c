@@ -84,11 +84,17 @@ static void a_peer_may_have_fewer_paths_than_the_device_and_not_more(void **stat
 {
     uint64_t args[] = {0x0a000002, 0, 4 | 3 << 8 | (uint64_t)PORT << 16};
     uint64_t results[NETDAM_ADMIN_RESULTS];
+    struct ndtest_packet p;
 
     (void)state;
     start(8);
     assert_int_equal(unit_admin(&b.u, NETDAM_ADMIN_PEER_OPEN, args, 3, results), NETDAM_ADMIN_STATUS_OK);
     assert_int_equal(b.u.fw->peers[results[0]].path_count, 3);
+    b.peer = (uint32_t)results[0];
+    peer()->generation = GENERATION;
+    p = write_now();
+    p.from_port = PORT + 5; /* of the device, and not of this peer */
+    answer(&p);
     args[2] = 4 | 9 << 8 | (uint64_t)PORT << 16;
     assert_int_equal(unit_admin(&b.u, NETDAM_ADMIN_PEER_OPEN, args, 3, results), NETDAM_ADMIN_STATUS_BAD_ARGUMENT);
     args[2] = 4 | 8 << 8 | (uint64_t)PORT << 16;
@@ -99,6 +105,7 @@ static void a_peer_may_have_fewer_paths_than_the_device_and_not_more(void **stat
 static void ports_end_where_there_are_no_more(void **state)
 {
     struct netdam_fw_config config = unit_config(0);
+    const char *error = NULL;
 
     (void)state;
     config.udp_port = 65530;
@@ -106,6 +113,12 @@ static void ports_end_where_there_are_no_more(void **state)
     assert_int_equal(b.u.fw->config.paths, 6);
     assert_true(ndfw_is_own_port(b.u.fw, 65535));
     assert_false(ndfw_is_own_port(b.u.fw, 65529));
+    config = b.u.node.config;
+    config.paths = 6;
+    assert_true(b.u.node.ops->state_bytes(&config, &error) != 0);
+    config.paths = 7;
+    assert_int_equal(b.u.node.ops->state_bytes(&config, &error), 0);
+    assert_string_equal(error, "paths");
     unit_stop(&b.u);
 }
 

@@ -264,7 +264,8 @@ struct ndfw_peer {
     uint32_t payload_max;
     uint32_t tenant; /* 0: frames towards it carry no tag */
     uint16_t control_tries;
-    uint16_t loss; /* share of packets lost lately, of 65535 */
+    uint16_t loss;       /* share of packets lost lately, of 65535 */
+    uint16_t path_level; /* no path that is not retired has fewer packets under way */
     uint8_t path_count;
     uint8_t path_next;     /* where the turn among paths begins */
     uint8_t path_steady;   /* what is ORDERED stays on it */
@@ -409,7 +410,7 @@ struct ndfw {
     uint8_t *shared_room;     /* NDFW_FRAME_MAX, if frames are shared */
     uint8_t *transmit_room;   /* the same */
     uint8_t *transmit_target; /* where the frame begun goes from there; NULL: it is made in place */
-    bool draining;          /* frames are being taken out of it */
+    bool draining;            /* frames are being taken out of it */
 
     struct ndfw_rule rules[NETDAM_STEERING_RULES];
     uint32_t rule_count;

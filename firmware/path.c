@@ -34,6 +34,7 @@ void ndfw_paths_start(struct ndfw_peer *peer)
 {
     memset(peer->paths, 0, peer->path_count * sizeof(peer->paths[0]));
     peer->path_next = peer->path_steady = peer->paths_retired = 0;
+    peer->path_level = 0;
     peer->loss = 0;
     peer->base_ns = peer->base_before_ns = UINT64_MAX;
     peer->base_turn_ns = 0;
@@ -67,11 +68,14 @@ uint8_t ndfw_path_choose(struct ndfw *fw, struct ndfw_peer *peer, const struct n
         if (best == NDFW_NONE || path->flying < peer->paths[best].flying) {
             best = i;
         }
-        if (flight->timed) {
+        if (flight->timed || path->flying <= peer->path_level) {
             break;
         }
     }
     best = best == NDFW_NONE ? flight->path : best; /* there is no other */
+    if (flight->tries == 0) {
+        peer->path_level = peer->paths[best].flying;
+    }
     peer->path_next = (uint8_t)after(peer, best);
     return (uint8_t)best;
 }
@@ -84,7 +88,10 @@ void ndfw_path_sent(struct ndfw_peer *peer, const struct ndfw_flight *flight)
 void ndfw_path_left(struct ndfw_peer *peer, const struct ndfw_flight *flight)
 {
     if (flight->state == NDFW_FLIGHT_SENT && flight->path != NDFW_PATH_NONE) {
-        peer->paths[flight->path].flying--;
+        struct ndfw_path *path = &peer->paths[flight->path];
+
+        path->flying--;
+        peer->path_level = path->flying < peer->path_level ? path->flying : peer->path_level;
     }
 }
 
@@ -101,6 +108,7 @@ static void plan_probe(const struct ndfw *fw, struct ndfw_path *path, uint64_t c
 static void restore(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_path *path, uint32_t loss)
 {
     path->retired = false;
+    peer->path_level = 0;
     path->loss = (uint16_t)loss;
     peer->paths_retired--;
     ndfw_count(fw, NETDAM_COUNTER_PATHS_RESTORED, 1);

@@ -366,6 +366,18 @@ NETDAM_API int netdam_peer_open_tenant(struct netdam_device *device, const char 
                                        struct netdam_peer **peer);
 
 /**
+ * netdam_peer_open_paths() - netdam_peer_open_tenant() for requests that take so many ways through the network
+ * @tenant: as there, or 0: none
+ * @paths: source ports that requests to this peer vary, not more than the device has; 0: as many as the device has
+ *
+ * A soft device on a UDP socket has one. With 1, all packets to this peer belong to one flow.
+ *
+ * Errors: as netdam_peer_open_tenant(); also -EINVAL (@paths is more than the device has).
+ */
+NETDAM_API int netdam_peer_open_paths(struct netdam_device *device, const char *address, uint32_t tenant,
+                                      unsigned paths, struct netdam_peer **peer);
+
+/**
  * netdam_tenant_set() - make a tenant known to the device, give it another key, or forget it
  * @tenant: its number, not 0
  * @key: 16 bytes; not looked at with NETDAM_TENANT_MODE_NONE

@@ -23,7 +23,7 @@ TOPICS = [
       "netdam_region_config", "netdam_region_create_config", "netdam_region_destroy", "netdam_region_key",
       "netdam_region_index", "netdam_region_pointer", "netdam_region_bytes"]),
     ("netdam_peer", "the nodes that requests go to",
-     ["netdam_peer_open", "netdam_peer_open_tenant", "netdam_peer_close", "netdam_neighbour_set", "netdam_tenant_set"]),
+     ["netdam_peer_open", "netdam_peer_open_tenant", "netdam_peer_open_paths", "netdam_peer_close", "netdam_neighbour_set", "netdam_tenant_set"]),
     ("netdam_queue", "queue pairs, and sleeping until something has completed",
      ["netdam_queue_config", "netdam_queue_create", "netdam_queue_destroy", "netdam_queue_outstanding",
       "netdam_queue_receive_key", "netdam_queue_receives", "netdam_queue_fd", "netdam_queue_arm"]),

@@ -144,6 +144,9 @@ static bool parse_port(const char *text, unsigned *port)
     return value != 0;
 }
 
+/* What fits into the argument; the device knows how many it has. */
+#define PATHS_MAX 255u
+
 /* Turns "ADDR", "ADDR:PORT" or "[ADDR]:PORT" into the three arguments of PEER_OPEN; *port is kept if there is none. */
 static bool parse_address(const char *text, uint64_t arguments[3], unsigned *port)
 {
@@ -199,6 +202,12 @@ int netdam_peer_open(struct netdam_device *device, const char *address, struct n
 int netdam_peer_open_tenant(struct netdam_device *device, const char *address, uint32_t tenant,
                             struct netdam_peer **peer_out)
 {
+    return netdam_peer_open_paths(device, address, tenant, 0, peer_out);
+}
+
+int netdam_peer_open_paths(struct netdam_device *device, const char *address, uint32_t tenant, unsigned paths,
+                           struct netdam_peer **peer_out)
+{
     uint64_t arguments[3];
     uint64_t results[NETDAM_ADMIN_RESULTS];
     unsigned port = NETDAM_UDP_PORT;
@@ -213,7 +222,10 @@ int netdam_peer_open_tenant(struct netdam_device *device, const char *address, u
                   address);
         return -EINVAL;
     }
-    arguments[2] |= (uint64_t)port << 16 | (uint64_t)tenant << 32;
+    if (paths > PATHS_MAX) {
+        return -EINVAL;
+    }
+    arguments[2] |= (uint64_t)paths << 8 | (uint64_t)port << 16 | (uint64_t)tenant << 32;
     peer = calloc(1, sizeof(*peer));
     if (!peer) {
         return -ENOMEM;

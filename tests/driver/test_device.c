@@ -149,6 +149,11 @@ static void addresses_are_parsed_whole(void **state)
         assert_non_null(strstr(fake->log, bad[i]));
     }
     assert_int_equal(fake->commands[NETDAM_ADMIN_PEER_OPEN], COUNT(good));
+    assert_int_equal(netdam_peer_open_paths(fake->device, "10.0.0.2:7", 9, 3, &peer), 0);
+    assert_int_equal(arguments[2], 4 | 3 << 8 | 7 << 16 | UINT64_C(9) << 32);
+    assert_int_equal(netdam_peer_close(peer), 0);
+    assert_int_equal(netdam_peer_open_paths(fake->device, "10.0.0.2", 0, 256, &peer), -EINVAL);
+    assert_int_equal(fake->commands[NETDAM_ADMIN_PEER_OPEN], COUNT(good) + 1);
     fake_close(fake);
 }
 

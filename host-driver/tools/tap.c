@@ -24,7 +24,7 @@
 
 const char *tool_name = "netdam-tap";
 
-#define BUFFERS_DEFAULT 128u
+#define BUFFERS_DEFAULT 256u
 #define BUFFERS_MAX     16384u
 /* Frames in one direction before the other has its turn. */
 #define BATCH 32u
@@ -44,7 +44,7 @@ static const char help[] =
     "                        default: $NETDAM_DEVICE, else pci\n"
     "  -i, --interface NAME  of the tap interface; %d becomes the first free number (default netdam%d)\n"
     "  -m, --mtu BYTES       of the tap interface, 576 to the device's MTU (default: that)\n"
-    "  -n, --buffers N       frames on board in each direction, 2 to 16384 (default 128)\n"
+    "  -n, --buffers N       frames on board in each direction, 2 to 16384 (default 256)\n"
     "  -p, --promiscuous     carry frames to and from other addresses, too: for a bridge\n"
     "      --no-reset        leave the card as it is: other processes use it already\n"
     "  -j, --json            print JSON\n"

@@ -3,7 +3,7 @@
 # meant. They need the QEMU of device/qemu/build.sh, and the images that it can load are those without sanitizers.
 
 DEVICE_TEST_DIR := $(O)/tests/device
-DEVICE_TESTS := errors hostile interrupts load memif migrate port registers reset rings settings trace
+DEVICE_TESTS := errors frames hostile interrupts load memif migrate port registers reset rings settings trace
 DEVICE_MEMIF_TESTS := hostile interrupts load migrate registers reset rings
 DEVICE_OTHER_FIRMWARE := $(DEVICE_TEST_DIR)/other/firmware/netdam-fw.so
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry

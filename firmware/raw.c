@@ -3,6 +3,7 @@
 #include "ndfw.h"
 
 #include "checksum.h"
+#include "path.h"
 
 #define ETHERTYPE_MIN  0x600 /* below, the field is a length */
 #define ETHERTYPE_IPV4 0x0800
@@ -131,7 +132,7 @@ static bool may_send(const struct ndfw *fw, uint32_t queue, const uint8_t *head,
     if ((head[6] & 1) != 0 || (!bridge && !ndfw_is_same_mac(head + 6, fw->config.mac))) {
         return false;
     }
-    return ports == NULL || ndfw_get16(ports) != fw->config.udp_port ||
+    return ports == NULL || !ndfw_is_own_port(fw, ndfw_get16(ports)) ||
            (ip[0] >> 4 == 4 ? memcmp(ip + 12, fw->config.ipv4, 4) : memcmp(ip + 8, fw->config.ipv6, 16)) != 0;
 }
 
@@ -166,17 +167,19 @@ static enum netdam_status check(struct ndfw *fw, uint32_t queue, const struct ne
 static bool send_frame(struct ndfw *fw, const struct ndfw_buffer *buffer, uint32_t bytes, const uint8_t *head)
 {
     struct ndfw_span spans[NETDAM_LIST_MAX];
+    uint8_t *frame = ndfw_transmit_begin(fw, false, bytes);
     uint32_t count = 0;
-    uint8_t *frame;
 
-    (void)ndfw_buffer_spans(fw, buffer, 0, bytes, NETDAM_PERMISSION_LOCAL_READ, spans, &count);
-    frame = ndfw_transmit_begin(fw, false, bytes);
     if (frame == NULL) {
         return false;
     }
-    (void)ndfw_spans_load(fw, spans, count, frame, false);
     /* What was checked, whatever software has made of it since. */
     memcpy(frame, head, bytes < HEAD_BYTES ? bytes : HEAD_BYTES);
+    if (bytes > HEAD_BYTES) {
+        (void)ndfw_buffer_spans(fw, buffer, HEAD_BYTES, bytes - HEAD_BYTES, NETDAM_PERMISSION_LOCAL_READ, spans,
+                                &count);
+        (void)ndfw_spans_load(fw, spans, count, frame + HEAD_BYTES, false);
+    }
     ndfw_transmit_end(fw, bytes);
     ndfw_count(fw, NETDAM_COUNTER_RAW_SENT, 1);
     return true;

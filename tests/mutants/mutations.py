@@ -66,11 +66,16 @@ MUTATIONS = [
     ("raw.c", "!bridge && !ndfw_is_same_mac(head + 6, fw->config.mac)", "false", "frames in others' names"),
     ("raw.c", "fw->rules[i].queue == queue && fw->rules[i].kind == NETDAM_STEERING_PROMISCUOUS",
      "fw->rules[i].kind == NETDAM_STEERING_PROMISCUOUS", "every pair is a bridge if one is"),
-    ("raw.c", "return ports == NULL || ndfw_get16(ports) != fw->config.udp_port ||", "return true ||",
+    ("raw.c", "return ports == NULL || !ndfw_is_own_port(fw, ndfw_get16(ports)) ||", "return true ||",
      "frames that pass for the card's own NetDAM packets"),
+    ("raw.c", "!ndfw_is_own_port(fw, ndfw_get16(ports)) ||", "ndfw_get16(ports) != fw->config.udp_port ||",
+     "frames that pass for the card's own requests by another path"),
     ("raw.c", "descriptor->length > NETDAM_ETHERNET_BYTES + fw->config.mtu", "false", "frames beyond the MTU"),
     ("raw.c", "descriptor->length < NETDAM_ETHERNET_BYTES ||", "", "frames without a whole Ethernet header"),
-    ("raw.c", "memcpy(frame, head, bytes < HEAD_BYTES ? bytes : HEAD_BYTES);", ";", "a frame that changed after it was checked"),
+    ("raw.c", "(void)ndfw_spans_load(fw, spans, count, frame + HEAD_BYTES, false);",
+     "(void)ndfw_spans_load(fw, spans, count, frame + HEAD_BYTES, false);"
+     "(void)ndfw_buffer_spans(fw, buffer, 0, HEAD_BYTES, NETDAM_PERMISSION_LOCAL_READ, spans, &count);"
+     "(void)ndfw_spans_load(fw, spans, count, frame, false);", "a frame that changed after it was checked"),
     ("raw.c", "n < TURN_DESCRIPTORS && fw->work_bytes <= end;", "n < 1000000;", "a run that lasts as long as software posts"),
     ("raw.c", "fw->next_raw = (index + 1) % fw->config.queue_pairs;", ";", "one pair keeps the others from the port"),
     ("raw.c", "            fw->raw_waits = true;\n", "", "a frame that waits for the port is forgotten until the next doorbell"),

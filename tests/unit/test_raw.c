@@ -236,6 +236,13 @@ static void frames_in_another_name_are_not_sent(void **state)
         unit_expect_completion(&raw, 2, NETDAM_STATUS_LOCAL_PERMISSION);
         unit_expect_silence(&u);
 
+        bytes = make_udp(family, 1, 2, NETDAM_UDP_PORT + u.fw->config.paths - 1, NETDAM_UDP_PORT);
+        memcpy(frame, other, 6);
+        memcpy(frame + 6, own, 6);
+        send(bytes, 2);
+        unit_expect_completion(&raw, 2, NETDAM_STATUS_LOCAL_PERMISSION);
+        unit_expect_silence(&u);
+
         /* From another address of this host, or another port, it is some program's packet. */
         bytes = make_udp(family, 7, 2, NETDAM_UDP_PORT, NETDAM_UDP_PORT);
         memcpy(frame, other, 6);
@@ -243,7 +250,7 @@ static void frames_in_another_name_are_not_sent(void **state)
         send(bytes, 3);
         unit_expect_completion(&raw, 3, NETDAM_STATUS_OK);
         expect_wire(bytes);
-        bytes = make_udp(family, 1, 2, 5000, NETDAM_UDP_PORT);
+        bytes = make_udp(family, 1, 2, NETDAM_UDP_PORT + u.fw->config.paths, NETDAM_UDP_PORT);
         memcpy(frame, other, 6);
         memcpy(frame + 6, own, 6);
         send(bytes, 4);
@@ -293,7 +300,7 @@ static void change_sender(void *opaque, struct ndtest_node *node, uint64_t offse
     unsigned *looks = opaque;
 
     (void)bytes;
-    if (offset == DATA && access == NETDAM_FW_ACCESS_READ && ++*looks == 2) {
+    if (offset >= DATA && offset < DATA + 200 && access == NETDAM_FW_ACCESS_READ && ++*looks == 2) {
         memset(node->memory + DATA + 6, 0xee, 6);
     }
 }
@@ -466,6 +473,9 @@ static void netdam_frames_stay_with_the_device(void **state)
     bytes = make_udp(6, 2, 1, NETDAM_UDP_PORT, NETDAM_UDP_PORT);
     frame[22] = 0xff;
     ndtest_frame_repair(frame, bytes, false);
+    unit_receive(&u, frame, bytes);
+    bytes = make_udp(4, 2, 1, NETDAM_UDP_PORT, NETDAM_UDP_PORT + 1);
+    frame[43] = NETDAM_KIND_RESPONSE; /* an answer to a request that went out by another path */
     unit_receive(&u, frame, bytes);
     unit_expect_no_completion(&raw);
     unit_expect_silence(&u);

@@ -4,6 +4,8 @@
  *   dpdk_peer PATH server|client ZERO_COPY BUFFER_BYTES
  * Prints "up" and "down" as its link changes, and ends when its standard input does.
  */
+#include "gate.h"
+
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -62,6 +64,7 @@ int main(int argc, char **argv)
     struct rte_eth_link link;
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     bool client, started = false, up = false;
+    struct ndfab_gate *gate;
     unsigned rounds, tries;
     uint16_t port;
 
@@ -82,6 +85,10 @@ int main(int argc, char **argv)
         fail("no memory for frames");
     }
     port = start_port(pool);
+    gate = ndfab_gate_open();
+    if (gate == NULL) {
+        return 2;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (rounds = 0;; rounds++) {
         if (up) {
@@ -100,8 +107,9 @@ int main(int argc, char **argv)
             }
             started = rte_eth_dev_start(port) == 0;
         }
-        /* The handshake goes on in another thread. */
+        /* The handshake goes on in another thread, which takes the port apart when the link goes down: between bursts. */
         for (tries = 0; tries < 200; tries++) {
+            ndfab_gate_pass(gate);
             if (rte_eth_link_get_nowait(port, &link) == 0 && (link.link_status == RTE_ETH_LINK_UP) != up) {
                 up = !up;
                 printf("%s\n", up ? "up" : "down");

@@ -17,9 +17,10 @@ $(MEMIF_TEST_BINARIES) $(MEMIF_SLOW_BINARIES): %: %.o $(O)/tests/memif/rig.o $(P
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcmocka
 
 # DPDK's headers are not written for this project's warnings, and the sanitizers have nothing to say about DPDK.
-$(O)/tests/memif/dpdk_peer: tests/memif/dpdk_peer.c
+$(O)/tests/memif/dpdk_peer: tests/memif/dpdk_peer.c sim/fabric/gate.c sim/fabric/gate.h
 	$(Q)pkg-config --exists libdpdk || { echo "memif: DPDK is missing: apt-get install libdpdk-dev librte-net-memif23"; exit 1; }
-	$(Q)mkdir -p $(@D) && $(CC) -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) $$(pkg-config --cflags libdpdk) -o $@ $< $(MEMIF_DPDK_LIBRARIES)
+	$(Q)mkdir -p $(@D) && $(CC) -O2 -g -Wall -Wextra $(if $(WERROR),-Werror) $$(pkg-config --cflags libdpdk) -pthread \
+	  -Isim/fabric -o $@ $(filter %.c,$^) $(MEMIF_DPDK_LIBRARIES)
 
 $(O)/tests/memif/test_dpdk: | $(O)/tests/memif/dpdk_peer
 

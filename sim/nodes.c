@@ -72,11 +72,11 @@ static bool fill(const struct ndsim_node *node, const struct ndsim_region *regio
     uint8_t *at = netdam_soft_memory(node->soft) + region->offset;
     uint64_t i;
 
-    for (i = 0; region->count && i < region->bytes / 8; i++) {
+    for (i = 0; region->pattern.count && i < region->bytes / 8; i++) {
         memcpy(at + 8 * i, &i, 8);
     }
-    for (i = 0; region->pattern_bytes != 0 && i < region->bytes; i++) {
-        at[i] = region->pattern[i % region->pattern_bytes];
+    for (i = 0; region->pattern.bytes != 0 && i < region->bytes; i++) {
+        at[i] = region->pattern.repeated[i % region->pattern.bytes];
     }
     return region->load == NULL || load(node, region->load, region->offset, region->bytes);
 }

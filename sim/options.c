@@ -234,8 +234,7 @@ static bool parse_region_value(const char *name, const char *value, struct ndsim
         return *value != 0;
     }
     if (strcmp(name, "pattern") == 0) {
-        region->count = strcmp(value, "count") == 0;
-        return region->count || ndsim_bytes_parse(value, region->pattern, NDSIM_PATTERN_BYTES, &region->pattern_bytes);
+        return ndsim_pattern_parse(value, &region->pattern);
     }
     return false;
 }

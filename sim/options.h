@@ -9,10 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NDSIM_NODES_MAX     4096
-#define NDSIM_REGIONS_MAX   32
-#define NDSIM_NAME_BYTES    32
-#define NDSIM_PATTERN_BYTES 64
+#define NDSIM_NODES_MAX   4096
+#define NDSIM_REGIONS_MAX 32
+#define NDSIM_NAME_BYTES  32
 
 /* A part of a node's memory that peers reach by a key of its own, and what is in it at first: zeros unless told. */
 struct ndsim_region {
@@ -20,10 +19,8 @@ struct ndsim_region {
     uint64_t bytes;
     uint64_t key; /* 0: draw one */
     uint32_t permissions;
-    const char *load;       /* file to copy to its start, or NULL */
-    bool count;             /* 64-bit words 0, 1, 2, ... */
-    unsigned pattern_bytes; /* repeated to its end; 0: no pattern */
-    uint8_t pattern[NDSIM_PATTERN_BYTES];
+    const char *load; /* file to copy to its start, or NULL */
+    struct ndsim_pattern pattern;
 };
 
 struct ndsim_node_options {

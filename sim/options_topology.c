@@ -96,7 +96,8 @@ static bool add_regions(struct ndsim_options *options, struct ndsim_node_options
         node->regions[i] = (struct ndsim_region){.offset = from->regions[i].offset,
                                                  .bytes = from->regions[i].bytes,
                                                  .key = from->regions[i].key,
-                                                 .permissions = from->regions[i].permissions};
+                                                 .permissions = from->regions[i].permissions,
+                                                 .pattern = from->regions[i].pattern};
         if (!copy_text(options, &node->regions[i].load, from->regions[i].load)) {
             return false;
         }

@@ -4,6 +4,7 @@
 #define NDSIM_TOPOLOGY_H
 
 #include "platform/memif.h"
+#include "values.h"
 #include "vt/link.h"
 #include "vt/switch.h"
 
@@ -51,6 +52,7 @@ struct ndsim_topology_region {
     uint64_t key;         /* 0: draw one */
     uint32_t permissions; /* NETDAM_PERMISSION_* */
     const char *load;     /* file that is copied to its start, or NULL */
+    struct ndsim_pattern pattern;
 };
 
 enum ndsim_node_join {

@@ -312,6 +312,21 @@ static bool take_node_mac(struct ndsim_reader *reader, const config_setting_t *s
 #define REGION_PERMISSIONS                                                                                             \
     (NETDAM_PERMISSION_REMOTE_READ | NETDAM_PERMISSION_REMOTE_WRITE | NETDAM_PERMISSION_REMOTE_ALU)
 
+static bool take_pattern(struct ndsim_reader *reader, const config_setting_t *setting, void *into)
+{
+    const char *text;
+
+    return ndsim_take_text(reader, setting, &text) &&
+           (ndsim_pattern_parse(text, into) ||
+            ndsim_reader_wrong(reader, setting, "pattern: expected \"count\", or 1 to %u bytes in hexadecimal digits",
+                               NDSIM_PATTERN_BYTES));
+}
+
+static bool is_filled(const struct ndsim_pattern *pattern)
+{
+    return pattern->count || pattern->bytes != 0;
+}
+
 static bool take_regions(struct ndsim_reader *reader, const config_setting_t *list, void *into)
 {
     static const struct ndsim_key keys[] = {
@@ -320,6 +335,7 @@ static bool take_regions(struct ndsim_reader *reader, const config_setting_t *li
         {"key", ndsim_take_key, offsetof(struct ndsim_topology_region, key)},
         {"permissions", ndsim_take_permissions, offsetof(struct ndsim_topology_region, permissions)},
         {"load", ndsim_take_path, offsetof(struct ndsim_topology_region, load)},
+        {"pattern", take_pattern, offsetof(struct ndsim_topology_region, pattern)},
     };
     struct ndsim_topology_node *node = into;
 
@@ -467,6 +483,7 @@ bool ndsim_node_read(struct ndsim_reader *reader, const config_setting_t *group)
         {"key", ndsim_take_key, offsetof(struct node_reading, whole.key)},
         {"permissions", ndsim_take_permissions, offsetof(struct node_reading, whole.permissions)},
         {"load", ndsim_take_path, offsetof(struct node_reading, whole.load)},
+        {"pattern", take_pattern, offsetof(struct node_reading, whole.pattern)},
         {"payload_crc", ndsim_take_bool, offsetof(struct node_reading, node.payload_crc)},
         {"merge", ndsim_take_bool, offsetof(struct node_reading, node.merge)},
         {"capture", ndsim_take_path, offsetof(struct node_reading, node.capture)},
@@ -490,9 +507,10 @@ bool ndsim_node_read(struct ndsim_reader *reader, const config_setting_t *group)
     }
     if (reading.node.region_count == 0) {
         reading.node.regions[reading.node.region_count++] = reading.whole;
-    } else if (reading.whole.key != 0 || reading.whole.load != NULL ||
+    } else if (reading.whole.key != 0 || reading.whole.load != NULL || is_filled(&reading.whole.pattern) ||
                reading.whole.permissions != REGION_PERMISSIONS) {
-        return ndsim_reader_wrong(reader, group, "node %s: key, permissions and load belong to one of its regions",
+        return ndsim_reader_wrong(reader, group,
+                                  "node %s: key, permissions, load and pattern belong to one of its regions",
                                   reading.node.name);
     }
     if (!check_node(reader, group, &reading)) {

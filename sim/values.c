@@ -97,19 +97,23 @@ bool ndsim_network_parse(const char *text, struct netdam_soft_network *network)
     return inet_pton(AF_INET, host, network->address) == 1;
 }
 
-bool ndsim_bytes_parse(const char *text, uint8_t *bytes, unsigned room, unsigned *count)
+bool ndsim_pattern_parse(const char *text, struct ndsim_pattern *pattern)
 {
     size_t digits = strspn(text, HEX_DIGITS);
     unsigned i;
 
-    if (digits == 0 || digits % 2 != 0 || digits / 2 > room || text[digits] != 0) {
+    *pattern = (struct ndsim_pattern){.count = strcmp(text, "count") == 0};
+    if (pattern->count) {
+        return true;
+    }
+    if (digits == 0 || digits % 2 != 0 || digits / 2 > NDSIM_PATTERN_BYTES || text[digits] != 0) {
         return false;
     }
-    *count = (unsigned)(digits / 2);
-    for (i = 0; i < *count; i++) {
+    pattern->bytes = (unsigned)(digits / 2);
+    for (i = 0; i < pattern->bytes; i++) {
         const char pair[3] = {text[2 * i], text[2 * i + 1], 0};
 
-        bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
+        pattern->repeated[i] = (uint8_t)strtoul(pair, NULL, 16);
     }
     return true;
 }

@@ -16,6 +16,15 @@ struct ndsim_tenant {
     uint64_t key[2];
 };
 
+#define NDSIM_PATTERN_BYTES 64
+
+/* What memory is filled with: zeros if it is neither. */
+struct ndsim_pattern {
+    bool count;     /* 64-bit words 0, 1, 2, ... */
+    unsigned bytes; /* of those that are repeated; 0: none */
+    uint8_t repeated[NDSIM_PATTERN_BYTES];
+};
+
 /* "4660" or "0x1234": 64 bits. */
 bool ndsim_number_parse(const char *text, uint64_t *value);
 
@@ -34,7 +43,7 @@ bool ndsim_mtu_parse(const char *text, uint32_t *mtu);
 /* "10.1.0.0/16". */
 bool ndsim_network_parse(const char *text, struct netdam_soft_network *network);
 
-/* An even number of hexadecimal digits, of at most `room` bytes. */
-bool ndsim_bytes_parse(const char *text, uint8_t *bytes, unsigned room, unsigned *count);
+/* "count", or an even number of hexadecimal digits. */
+bool ndsim_pattern_parse(const char *text, struct ndsim_pattern *pattern);
 
 #endif

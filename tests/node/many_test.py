@@ -14,7 +14,9 @@ import threading
 import traceback
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NODE = os.path.join(TOP, os.environ.get("O", "build"), "sim", "netdam-node")
+BUILD = os.path.join(TOP, os.environ.get("O", "build"))
+NODE = os.path.join(BUILD, "sim", "netdam-node")
+MEM = os.path.join(BUILD, "host-driver", "netdam-mem")
 sys.path.insert(0, os.path.join(TOP, "tests", "client"))
 import netdam_packet as nd  # noqa: E402
 from netdam_client import Client  # noqa: E402
@@ -213,7 +215,8 @@ def each_node_loads_its_own_file(directory):
 TOPOLOGY = """
 nodes = ( { name = "n"; count = 11; join = "udp"; listen = "127.0.0.1:0"; memory = "64K"; key = "0x12"; },
           { name = "big"; join = "udp"; listen = "127.0.0.1:0"; memory = "1M"; mtu = 9000;
-            regions = ( { bytes = "4K"; permissions = "r"; load = "content"; }, { offset = "4K"; key = "77"; } ); } );
+            regions = ( { bytes = "4K"; permissions = "r"; load = "content"; }, { offset = "4K"; key = "77"; pattern = "count"; } ); },
+          { name = "link"; address = "10.9.0.1"; path = "link.sock"; role = "server"; pattern = "c0ffee"; key = "5"; } );
 """
 
 
@@ -227,7 +230,7 @@ def topology(directory, text=TOPOLOGY):
 @test
 def a_topology_file_names_the_nodes(directory):
     with Process("--topology", topology(directory)) as nodes:
-        equal([node["name"] for node in nodes.nodes], ["n%d" % i for i in range(11)] + ["big"])
+        equal([node["name"] for node in nodes.nodes], ["n%d" % i for i in range(11)] + ["big", "link"])
         equal({node["key"] for node in nodes.nodes[:11]}, {"0x%016x" % 0x12})
         big = nodes.nodes[11]
         equal([big["bytes"], big["mtu"]], [1 << 20, 9000])
@@ -235,7 +238,12 @@ def a_topology_file_names_the_nodes(directory):
         equal(int(big["regions"][1]["key"], 16), 77)
         equal(read(big, 0, 9), b"beside it")
         equal(status_of(big, "write", 0, b"1"), "NO_PERMISSION")
+        equal(read(big, 8, 16, region=1), struct.pack("<QQ", 1, 2))
         equal(status_of(big, "write", 0, b"1", region=1), "OK")
+        equal([nodes.nodes[12]["address"], nodes.nodes[12]["port"]], ["10.9.0.1", 20036])
+        back = subprocess.run([MEM, "read", "--device", "udp:10.9.0.2:20036,memif=" + os.path.join(directory, "link.sock"), "--peer", "10.9.0.1",
+                               "--key", "5", "--length", "4"], capture_output=True, timeout=END_S, check=False)
+        equal((back.returncode, back.stdout, back.stderr), (0, b"\xc0\xff\xee\xc0", b""), "through the link")
 
 
 @test

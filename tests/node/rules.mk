@@ -19,7 +19,7 @@ $(NODE_TEST_BINARIES): %: %.o $(O)/tests/node/rig.o $(O)/sim/libndsoft.a $(O)/fi
 
 $(O)/tests/node/soft_test $(O)/tests/node/garbage_test: | $(O)/sim/netdam-node
 tests/node/node_test.sh: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem
-tests/node/many_test.py: $(O)/sim/netdam-node
+tests/node/many_test.py: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem
 tests/node/across_test.py: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem
 tests/node/demo_test.sh: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem
 

@@ -294,8 +294,8 @@ static NETDAM_PROPERTIES netdam_properties[] = {
     DEFINE_PROP_STRING("role", NetdamState, memif_role),
     DEFINE_PROP_UINT32("memif-id", NetdamState, memif_id, 0),
     DEFINE_PROP_STRING("memif-secret", NetdamState, memif_secret),
-    DEFINE_PROP_UINT32("x-spins", NetdamState, spins, 4),
-    DEFINE_PROP_UINT32("x-yields", NetdamState, yields, 200),
+    DEFINE_PROP_UINT32("x-spins", NetdamState, spins, 0),
+    DEFINE_PROP_UINT32("x-yields", NetdamState, yields, 300),
     DEFINE_NIC_PROPERTIES(NetdamState, nic_conf),
     NETDAM_PROPERTIES_END};
 

@@ -95,7 +95,7 @@ static const struct wrong wrongs[] = {
     {"firmware cut short", MEM, "memdev=m," IP ",firmware=@directory@/cut.so", "is not a whole shared object"},
     {"firmware a program", MEM, "memdev=m," IP ",firmware=/bin/true", "cannot load firmware"},
     {"firmware of another ABI version", MEM, "memdev=m," IP ",firmware=@images@/image-abi.so",
-     "has ABI version 99, this device needs 3"},
+     "has ABI version 99, this device needs "},
     {"firmware with another table", MEM, "memdev=m," IP ",firmware=@images@/image-ops.so",
      "operations table of 8 bytes"},
     {"firmware without an entry", MEM, "memdev=m," IP ",firmware=@images@/image-entry.so",

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -233,6 +234,38 @@ static bool set_path(struct sockaddr_un *address, const char *path)
     return true;
 }
 
+/* A socket whose owner was killed; whoever is alive, or not ours to ask, keeps his name. */
+static bool is_left_behind(const struct sockaddr_un *path)
+{
+    struct stat status;
+    bool dead = false;
+    int fd;
+
+    /* A file that is none refuses connections, too. */
+    if (lstat(path->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return false;
+    }
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        dead = connect(fd, (const struct sockaddr *)path, sizeof(*path)) != 0 && errno == ECONNREFUSED;
+        close(fd);
+    }
+    return dead;
+}
+
+static int bind_wire(int fd, const struct sockaddr_un *path)
+{
+    int result = bind(fd, (const struct sockaddr *)path, sizeof(*path));
+
+    if (result != 0 && errno == EADDRINUSE) {
+        if (is_left_behind(path) && unlink(path->sun_path) == 0) {
+            return bind(fd, (const struct sockaddr *)path, sizeof(*path));
+        }
+        errno = EADDRINUSE;
+    }
+    return result;
+}
+
 int ndsim_port_open_wire(const char *path, const char *peer_path, const struct sockaddr_in *name, ndsim_port_tap tap,
                          void *tap_opaque, struct ndsim_port **result)
 {
@@ -247,7 +280,7 @@ int ndsim_port_open_wire(const char *path, const char *peer_path, const struct s
     port->local = *name;
     errno = EINVAL;
     if (!set_path(&port->path, path) || !set_path(&port->peer_path, peer_path) ||
-        bind(port->fd, (const struct sockaddr *)&port->path, sizeof(port->path)) != 0) {
+        bind_wire(port->fd, &port->path) != 0) {
         return give_up(port);
     }
     for (i = 0; i < TRANSMIT_SLOTS; i++) {

@@ -22,7 +22,7 @@ typedef void (*ndsim_port_deliver)(void *opaque, const uint8_t *frame, size_t by
 /* Binds `local`. Returns 0 and *port, or a negated errno. */
 int ndsim_port_open(const struct sockaddr_in *local, ndsim_port_tap tap, void *tap_opaque, struct ndsim_port **port);
 /*
- * Binds the unix datagram socket `path`, which close unlinks; frames go to `peer_path`, lost while nobody is there.
+ * Binds the unix datagram socket `path`, which close unlinks, in the place of one whose owner was killed; frames go to `peer_path`, lost while nobody is there.
  * `name` is the node's IPv4 address and port on that wire. As ndsim_port_open.
  */
 int ndsim_port_open_wire(const char *path, const char *peer_path, const struct sockaddr_in *name, ndsim_port_tap tap,

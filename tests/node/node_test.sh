@@ -210,13 +210,18 @@ report $? "and the node has counted its senders"
 
 # Two nodes on one wire, with addresses that the kernel does not have.
 start left --listen 10.9.0.1:20036 --key 1 --wire "$dir/left.sock:$dir/right.sock"
-left_pid=$pid
 "$mem" fill --device "udp:10.9.0.2:20036,wire=$dir/right.sock:$dir/left.sock" --peer 10.9.0.1 --key 1 --value 90 \
     --length 4096 >"$dir/wire" 2>&1
 report $? "a node on a wire of unix datagrams is reached"
-kill "$left_pid"
-wait "$left_pid"
-[ ! -e "$dir/left.sock" ]
+refused 1 "$dir/left.sock" --listen 10.9.0.3:20036 --wire "$dir/left.sock:$dir/right.sock"
+[ -e "$dir/left.sock" ] && ends KILL 137 && [ -e "$dir/left.sock" ] &&
+    start left --listen 10.9.0.1:20036 --key 1 --wire "$dir/left.sock:$dir/right.sock"
+report $? "a node takes the end of the wire of one that was killed"
+echo text >"$dir/text"
+refused 1 "$dir/text" --listen 10.9.0.3:20036 --wire "$dir/text:$dir/right.sock"
+[ "$(cat "$dir/text")" = text ]
+report $? "but nothing else that has the name"
+ends TERM 0 && [ ! -e "$dir/left.sock" ]
 report $? "the end of the wire is removed"
 
 # And on a memif link, of which either may be the server.

@@ -610,7 +610,7 @@ void ndfw_way_timer(struct ndfw *fw, struct ndfw_peer *peer)
     }
     if (!peer->resolved) {
         ndfw_net_solicit(fw, &peer->endpoint);
-    } else if (!ndfw_send_confirm(fw, chain, peer, way->generation, way->tries % peer->path_count)) {
+    } else if (!ndfw_send_confirm(fw, chain, peer, way->generation, (uint32_t)way->tries % peer->path_count)) {
         return;
     } else if (way->tries >= NDFW_DOUBT_TRIES) {
         ndfw_net_doubt(fw, &peer->endpoint);

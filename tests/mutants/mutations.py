@@ -216,7 +216,7 @@ MUTATIONS = [
     ("path.c", "path->probes = 0;", ";", "a path that came back is hardly ever probed again"),
     ("path.c", "restore(fw, peer, path, PROBATION);", ";", "retired paths never come back"),
     ("path.c", "rtt_ns < peer->base_ns ? rtt_ns : peer->base_ns", "rtt_ns", "any round trip is the shortest"),
-    ("path.c", "peer->base_before_ns = peer->base_ns;", ";", "the shortest round trip is never forgotten"),
+    ("path.c", "peer->base_before_ns = peer->base_ns;", ";", "the shortest round trip is forgotten too soon"),
     ("path.c", "peer->srtt_ns / 2 > base ||", "", "round trips say nothing of congestion"),
     ("path.c", " || peer->loss > CONGESTED_PEER", "", "what is lost is never congestion's"),
     ("path.c", "if (flight->path == NDFW_PATH_NONE) { return; } path = &peer", "path = &peer", "BUSY is a loss"),

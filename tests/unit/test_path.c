@@ -151,7 +151,7 @@ static void answers_come_to_any_own_port_and_requests_to_the_first_only(void **s
     wrong.from_port = PORT + PATHS - 1; /* who is answered is told by the context alone */
     answer(&wrong);
     /* A datagram that ends before it tells what it is. */
-    bytes = unit_request_frame(frame, 1, &request);
+    (void)unit_request_frame(frame, 1, &request);
     unit_put16(frame + 36, PORT + 1);
     unit_put16(frame + 16, 29);
     unit_put16(frame + 38, 9);
@@ -187,6 +187,23 @@ static void the_path_with_the_fewest_packets_under_way_is_next(void **state)
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(peer()->paths[i].flying, 0);
     }
+    unit_stop(&b.u);
+}
+
+static void a_path_that_gets_empty_among_full_ones_is_next_at_once(void **state)
+{
+    struct ndtest_packet p[7];
+
+    (void)state;
+    start(3);
+    for (unsigned i = 0; i < 7; i++) { /* two on each, and a third one on the first */
+        p[i] = write_now();
+        assert_int_equal(path_of(&p[i]), i % 3);
+    }
+    answer(&p[2]);
+    answer(&p[5]);
+    p[5] = write_now();
+    assert_int_equal(path_of(&p[5]), 2);
     unit_stop(&b.u);
 }
 
@@ -240,6 +257,27 @@ static void a_packet_is_sent_again_by_another_path(void **state)
         last = path_of(&p);
         unit_drop_sent(&b.u);
     }
+    unit_stop(&b.u);
+}
+
+static void not_even_an_empty_path_gets_back_what_it_has_lost(void **state)
+{
+    struct ndtest_packet lost, p, again;
+
+    (void)state;
+    start(2);
+    measure_all(10);
+    lost = write_now();
+    unit_advance(&b.u, 3 * UNIT_MS);
+    p = write_now();
+    assert_int_not_equal(path_of(&p), path_of(&lost));
+    p = write_now();
+    assert_int_equal(path_of(&p), path_of(&lost));
+    unit_advance(&b.u, UNIT_MS);
+    answer(&p);
+    unit_expect_sent(&b.u, &again);
+    assert_true(again.number == lost.number);
+    assert_int_not_equal(path_of(&again), path_of(&lost));
     unit_stop(&b.u);
 }
 
@@ -341,6 +379,7 @@ static void a_dead_path_is_retired_and_probed_and_comes_back(void **state)
     assert_in_range(waited[2], 100 * UNIT_MS, 160 * UNIT_MS);
     unit_answer(&b.u, &probe, &(struct unit_answer){0});
     assert_false(peer()->paths[2].retired);
+    assert_int_equal(peer()->paths[2].probes, 0);
     assert_int_equal(peer()->paths_retired, 0);
     assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_PATHS_RESTORED), 1);
     /* On probation: it is soon retired again if it was by chance that the probe came through. */
@@ -350,6 +389,8 @@ static void a_dead_path_is_retired_and_probed_and_comes_back(void **state)
 
 static void the_last_path_is_never_retired(void **state)
 {
+    struct ndtest_packet p;
+
     (void)state;
     start(3);
     measure_all(5);
@@ -359,6 +400,22 @@ static void the_last_path_is_never_retired(void **state)
         unit_drop_sent(&b.u);
     }
     assert_in_range(peer()->paths_retired, 0, 2);
+    unit_stop(&b.u);
+    start(2);
+    measure_all(5);
+    peer()->paths[1].retired = true; /* its loss may have been forgotten since */
+    peer()->paths[1].probe_ns = NETDAM_FW_NEVER;
+    peer()->paths_retired = 1;
+    peer()->paths[0].loss = 60000;
+    p = write_now();
+    assert_int_equal(path_of(&p), 0);
+    ndfw_path_lost(b.u.fw, peer(), ndfw_flight_at(b.u.fw, &peer()->lane, p.number));
+    assert_int_equal(peer()->paths_retired, 1);
+    unit_stop(&b.u);
+    start(4); /* nobody knows yet whether any works */
+    bench_write(&b, 8, 1);
+    unit_run_for(&b.u, 200 * UNIT_MS);
+    assert_int_equal(peer()->paths_retired, 0);
     unit_stop(&b.u);
     start(1);
     measure_all(20);
@@ -388,6 +445,7 @@ static void a_path_that_loses_no_more_than_the_others_is_kept(void **state)
     ndfw_path_lost(b.u.fw, peer(), ndfw_flight_at(b.u.fw, &peer()->lane, p.number));
     assert_int_equal(peer()->paths_retired, 1);
     assert_true(peer()->paths[path_of(&p)].retired);
+    assert_int_not_equal(peer()->path_steady, path_of(&p)); /* what is ORDERED does not stay there */
     unit_stop(&b.u);
 }
 
@@ -408,6 +466,7 @@ static void busy_is_no_fault_of_the_path(void **state)
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(peer()->paths[i].loss, 0);
     }
+    assert_int_equal(peer()->loss, 0);
     answer(&p);
     unit_stop(&b.u);
 }
@@ -477,7 +536,7 @@ static void the_shortest_round_trip_is_forgotten_after_two_seconds(void **state)
 
         unit_advance(&b.u, 3 * UNIT_MS);
         answer(&p);
-        if (i == 100) {
+        if (i == 100 || i == 400) { /* before a second is over, and soon behind it */
             assert_true(ndfw_peer_is_congested(peer()));
         }
     }
@@ -522,8 +581,10 @@ int main(void)
         cmocka_unit_test(ports_end_where_there_are_no_more),
         cmocka_unit_test(answers_come_to_any_own_port_and_requests_to_the_first_only),
         cmocka_unit_test(the_path_with_the_fewest_packets_under_way_is_next),
+        cmocka_unit_test(a_path_that_gets_empty_among_full_ones_is_next_at_once),
         cmocka_unit_test(whatever_ends_a_packet_takes_it_off_its_path),
         cmocka_unit_test(a_packet_is_sent_again_by_another_path),
+        cmocka_unit_test(not_even_an_empty_path_gets_back_what_it_has_lost),
         cmocka_unit_test(ordered_packets_stay_on_one_path_while_it_works),
         cmocka_unit_test(a_dead_path_is_retired_and_probed_and_comes_back),
         cmocka_unit_test(the_last_path_is_never_retired),

@@ -34,5 +34,10 @@ $(BENCH)/mpi_allreduce: tests/bench/mpi_allreduce.c
 bench-firmware: $(BENCH_PROGRAMS) ## the firmware beside plain host loops, memcpy, UDP, Open MPI; writes build/bench/firmware.json
 	$(Q)export O='$(O)' CC='$(CC)'; tests/bench/bench.py
 
+# One after the other, each with the machine for itself.
+.PHONY: bench-fabric
+bench-fabric: ## the network: virtual time, a switch, nodes, guests beside SoftRoCE and TCP; writes build/bench/fabric.json
+	$(Q)for part in virtual switch nodes-fabric guests; do $(MAKE) --no-print-directory bench-$$part || exit; done
+
 SLOW_TESTS += tests/bench/bench_test.py
 tests/bench/bench_test.py: $(BENCH_PROGRAMS)

@@ -77,7 +77,7 @@ def main():
                     harness.directory = directory
                     rounds.setdefault((kind.__name__, size), []).append(kind(size))
                     end_started()
-    result = {"fabric_mpps_per_core": {}, "rounds": ROUNDS, "cpus": os.cpu_count(),
+    result = {"fabric_mpps_per_core": {}, "switch_rounds": ROUNDS, "cpus": os.cpu_count(),
               "commit": subprocess.run(["git", "-C", TOP, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
                                        check=False).stdout.strip()}
     for (kind, size), measured in rounds.items():

@@ -22,6 +22,7 @@ SLOW_TESTS += $(FABRIC_TESTS)
 .PHONY: bench-switch
 bench-switch: $(FABRIC) $(FABRIC_ENDPOINTS) ## frames a second of one core of the fabric; writes build/bench/switch.json
 	$(Q)mkdir -p $(O)/bench && O='$(O)' $(PYTHON) tests/fabric/bench.py $(O)/bench/switch.json
+	$(Q)tests/bench/figures.py $(O)/bench/fabric.json $(O)/bench/switch.json
 
 .PHONY: soak
 soak: $(FABRIC) $(O)/sim/netdam-node $(O)/host-driver/netdam_write_bw ## 20 minutes of writes over four planes with every fault; SOAK_SECONDS=, SOAK_SEED=

@@ -46,11 +46,10 @@ done < <(/bin/busybox --list-full)
 
 # A program that needs a dynamic linker would fail in the guest as "not found", which names the wrong culprit.
 for file in "$@"; do
-    path=${file#*:}
-    file=${file%%:*}
-    if [ "$path" = "$file" ]; then
-        path=/bin/$(basename "$file")
-    fi
+    case $file in
+    *:*) path=${file#*:} file=${file%%:*} ;;
+    *) path=/bin/$(basename "$file") ;;
+    esac
     [ -f "$file" ] || fail "no file $file"
     if readelf -lW "$file" 2>/dev/null | grep INTERP >/dev/null; then
         fail "$file is linked dynamically; the guest has no libraries"

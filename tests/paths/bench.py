@@ -12,13 +12,8 @@ import pathlib
 import subprocess
 import sys
 
-
-def merge(path, part):
-    """Puts the members of `part` into the JSON object in the file, which others write to as well."""
-    whole = json.loads(path.read_text()) if path.exists() else {}
-    whole.update(part)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(whole, indent=1) + "\n")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
+import figures  # noqa: E402
 
 
 def print_report(report):
@@ -55,8 +50,8 @@ def main():
         return 1
     report = json.loads(run.stdout)
     path = out / "bench" / ("fabric-quick.json" if quick else "fabric.json")
-    merge(path, {"virtual_time": report, "goodput_at_1pct_loss": report["goodput_at_1pct_loss"],
-                 "spray_gain": report["spray_gain"]})
+    figures.merge(path, {"virtual_time": report, "goodput_at_1pct_loss": report["goodput_at_1pct_loss"],
+                         "spray_gain": report["spray_gain"]})
     print_report(report)
     print("\n%s" % path)
     return 0

@@ -26,8 +26,6 @@ CHECKS += $(PATHS_OUT)/test_paths $(PATHS_OUT)/test_tours
 SLOW_TESTS += tests/paths/plot_test.py
 tests/paths/plot_test.py: $(PATHS_OUT)/bench-paths
 
-.PHONY: bench-virtual bench-fabric
+.PHONY: bench-virtual
 bench-virtual: $(PATHS_OUT)/bench-paths ## throughput over loss, gain of many paths, dead planes, in virtual time; JSON in build/bench/fabric.json
 	$(Q)O='$(O)' $(PYTHON) tests/paths/bench.py
-
-bench-fabric: bench-virtual

@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The comparison between two guests in its brief form: every figure of every wire and peer is there (TAP)."""
+
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+import peers  # noqa: E402
+
+WHOLE = os.path.join(peers.O, "bench", "fabric-quick.json")
+
+
+def main():
+    if os.path.exists(WHOLE):
+        os.unlink(WHOLE)
+    done = subprocess.run([os.path.join(HERE, "peers.py"), "--quick"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    print("# " + done.stdout.replace("\n", "\n# "))
+    print(f"{'ok' if done.returncode == 0 else 'not ok'} 1 - NetDAM, SoftRoCE and TCP are measured between the same two guests")
+    figures = {}
+    if os.path.exists(WHOLE):
+        with open(WHOLE, encoding="utf-8") as file:
+            figures = json.load(file)
+    medians = figures.get("guests", {}).get("medians", {})
+    expected = [f"netdam_{name}_write_8b_us" for name, _ in peers.CARDS]
+    expected += [f"tcp_{name}_8b_us" for name in peers.ETHERNETS]
+    expected += [f"rxe_{name}_read_4k_us" for name in peers.ETHERNETS]
+    missing = [name for name in expected if not medians.get(name, 0) > 0]
+    print(f"{'not ok' if missing else 'ok'} 2 - each wire and each peer has figures" + (f": not {missing}" if missing else ""))
+    missing = [name for name in peers.GOALS if not figures.get(name, 0) > 0]
+    print(f"{'not ok' if missing else 'ok'} 3 - each figure that has a goal is written" + (f": not {missing}" if missing else ""))
+    print("1..3")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 #include "ndfw.h"
 
 #include "path.h"
+#include "shared.h"
 
 #define MS UINT64_C(1000000)
 

@@ -3,6 +3,7 @@
 #include "ndfw.h"
 
 #include "checksum.h"
+#include "shared.h"
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd

@@ -551,17 +551,6 @@ void ndfw_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *datagra
 uint32_t ndfw_datagram_bytes(const struct ndfw *fw, uint32_t payload_length, bool immediate, uint32_t tenant);
 /* True if a payload gets a CRC. */
 bool ndfw_has_crc(const struct ndfw *fw, uint32_t payload_length, uint32_t tenant);
-/* shared.c: around a received frame; returns where to read it. Nothing beyond what was asked for is there yet. */
-const uint8_t *ndfw_shared_begin(struct ndfw *fw, const uint8_t *frame, size_t bytes);
-void ndfw_shared_end(struct ndfw *fw);
-/* Up to `end`, within the frame; or all of it. */
-void ndfw_shared_need(struct ndfw *fw, const uint8_t *end);
-void ndfw_shared_whole(struct ndfw *fw);
-/* Where to read the payload, once: values, on which nothing but values depends. */
-const uint8_t *ndfw_shared_payload(const struct ndfw *fw, const uint8_t *payload);
-/* Where to make a frame that goes to `frame`, and when it is made. */
-uint8_t *ndfw_shared_transmit(struct ndfw *fw, uint8_t *frame);
-void ndfw_shared_transmitted(struct ndfw *fw, size_t bytes);
 
 uint8_t *ndfw_transmit_begin(struct ndfw *fw, bool loopback, size_t bytes);
 void ndfw_transmit_end(struct ndfw *fw, size_t bytes);

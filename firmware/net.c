@@ -4,6 +4,7 @@
 
 #include "checksum.h"
 #include "path.h"
+#include "shared.h"
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_ARP  0x0806

@@ -442,7 +442,9 @@ void ndfw_peer_receive(struct ndfw *fw, const struct ndfw_packet *packet)
     ndfw_count(fw, NETDAM_COUNTER_RESPONSES_MATCHED, 1);
     peer->heard_ns = fw->now_ns;
     if (flight->tries == 0) { /* Karn: else it is not known which of them was answered */
-        ndfw_path_measure(fw, peer, flight, (fw->now_ns - flight->sent_ns) / stretch(fw, flight));
+        uint64_t took_ns = fw->now_ns - flight->sent_ns;
+
+        ndfw_path_measure(fw, peer, flight, chain ? took_ns / stretch(fw, flight) : took_ns);
     }
     sent_ns = flight->sent_ns;
     if (status == NETDAM_STATUS_BUSY) {

@@ -299,8 +299,8 @@ void ndfw_tenant_seal(struct ndfw *fw, const struct ndfw_endpoint *to, uint8_t *
 {
     struct netdam_wire_header header;
 
-    if (fw->config.shared_frames != 0 && fw->tenant_count == 0) {
-        return; /* what the header says by now may be somebody else's, see ndfw_shared_transmit */
+    if (fw->tenant_count == 0) {
+        return; /* nobody's; and what a shared frame's header says by now may be somebody else's, see shared.c */
     }
     memcpy(&header, datagram, sizeof(header));
     if ((netdam_be16_get(header.flags) & NETDAM_FLAG_TENANT) != 0 && !seal(fw, to, &header, datagram)) {

@@ -3,7 +3,7 @@
 
 MUTATIONS = [
     # shared.c, and where it is asked
-    ("shared.c", "fw->config.shared_frames && fw->tenant_count != 0 ? frame", "false ? frame", "what a tenant hides can be seen before"),
+    ("shared.c", "frame != NULL && fw->tenant_count != 0 ? frame", "false ? frame", "what a tenant hides can be seen before"),
     ("shared.c", "return fw->shared_frame + (payload - fw->shared_room);", "return payload;", "a payload that was never copied"),
     ("frame.c", "ndfw_shared_need(fw, datagram + header_length);", ";", "headers longer than what was copied"),
     ("frame.c", "ndfw_shared_whole(fw); /* a payload that says where and how much */", ";", "a list that is not there"),

@@ -10,6 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A hash function of DPDK's reads its key by words. */
+struct station {
+    _Alignas(8) uint8_t mac[6];
+};
+
+static struct station station_of(const uint8_t *mac)
+{
+    struct station station = {0};
+
+    memcpy(station.mac, mac, sizeof(station.mac));
+    return station;
+}
+
 static void route(struct ndfab_fabric *fabric, const uint8_t *mac, uint32_t port)
 {
     const uint32_t *masks = &fabric->masks[(size_t)port * fabric->topology.switch_count];
@@ -21,13 +34,13 @@ static void route(struct ndfab_fabric *fabric, const uint8_t *mac, uint32_t port
     }
 }
 
-static bool add(struct ndfab_port *port, const uint8_t *mac)
+static bool add(struct ndfab_port *port, const struct station *station)
 {
-    if (rte_hash_add_key_data(port->fabric->stations, mac, (void *)(uintptr_t)port->index) != 0) {
+    if (rte_hash_add_key_data(port->fabric->stations, station, (void *)(uintptr_t)port->index) != 0) {
         return false;
     }
     port->station_count++;
-    route(port->fabric, mac, port->index);
+    route(port->fabric, station->mac, port->index);
     return true;
 }
 
@@ -37,7 +50,7 @@ bool ndfab_stations_open(struct ndfab_fabric *fabric)
     struct rte_hash_parameters parameters = {
         .name = "stations",
         .entries = NDFAB_STATIONS * 2,
-        .key_len = 6,
+        .key_len = sizeof(((struct station *)NULL)->mac),
         .hash_func = rte_jhash,
         .socket_id = SOCKET_ID_ANY,
     };
@@ -52,7 +65,9 @@ bool ndfab_stations_open(struct ndfab_fabric *fabric)
     fabric->station_limit = NDFAB_STATIONS / (topology->port_count + 1);
     ndfab_stations_reroute(fabric);
     for (uint32_t i = 0; i < topology->port_count; i++) {
-        if (topology->ports[i].has_mac && !add(&fabric->ports[i], topology->ports[i].mac)) {
+        const struct station station = station_of(topology->ports[i].mac);
+
+        if (topology->ports[i].has_mac && !add(&fabric->ports[i], &station)) {
             fprintf(stderr, "netdam-fabric: not enough memory\n");
             return false;
         }
@@ -74,13 +89,14 @@ static bool is_pinned(const struct ndfab_port *port, const uint8_t *mac)
 
 void ndfab_station_learn(struct ndfab_port *port, const uint8_t *mac)
 {
+    const struct station station = station_of(mac);
     struct ndfab_fabric *fabric = port->fabric;
     void *data;
 
     if ((mac[0] & 1) != 0) {
         return;
     }
-    if (rte_hash_lookup_data(fabric->stations, mac, &data) >= 0) {
+    if (rte_hash_lookup_data(fabric->stations, &station, &data) >= 0) {
         struct ndfab_port *owner = &fabric->ports[(uintptr_t)data];
 
         if (owner != port) {
@@ -88,12 +104,12 @@ void ndfab_station_learn(struct ndfab_port *port, const uint8_t *mac)
                 port->counts.stations_refused++;
                 return;
             }
-            rte_hash_del_key(fabric->stations, mac);
+            rte_hash_del_key(fabric->stations, &station);
             owner->station_count--;
             memset(owner->last_station, 0, sizeof(owner->last_station));
-            add(port, mac);
+            add(port, &station);
         }
-    } else if (port->station_count >= fabric->station_limit || !add(port, mac)) {
+    } else if (port->station_count >= fabric->station_limit || !add(port, &station)) {
         port->counts.stations_refused++;
         return;
     }
@@ -134,7 +150,7 @@ void ndfab_stations_reroute(struct ndfab_fabric *fabric)
 void ndfab_stations_forget(struct ndfab_port *port)
 {
     struct ndfab_fabric *fabric = port->fabric;
-    uint8_t gone[NDFAB_STATIONS][6];
+    struct station gone[NDFAB_STATIONS];
     uint32_t count = 0, next = 0;
     const void *mac;
     void *data;
@@ -144,11 +160,11 @@ void ndfab_stations_forget(struct ndfab_port *port)
     }
     while (rte_hash_iterate(fabric->stations, &mac, &data, &next) >= 0) {
         if ((uintptr_t)data == port->index && !is_pinned(port, mac) && count < NDFAB_STATIONS) {
-            memcpy(gone[count++], mac, 6);
+            gone[count++] = station_of(mac);
         }
     }
     while (count-- > 0) {
-        rte_hash_del_key(fabric->stations, gone[count]);
+        rte_hash_del_key(fabric->stations, &gone[count]);
         port->station_count--;
     }
     memset(port->last_station, 0, sizeof(port->last_station));

@@ -193,11 +193,13 @@ static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequ
     for (uint64_t number = sequence->floor; sequence->again > 0 && number < end; number++) {
         struct ndfw_flight *flight = ndfw_flight_at(fw, sequence, number);
         enum netdam_status status;
+        uint8_t last_path;
 
         if (number < sequence->floor || flight->state != NDFW_FLIGHT_AGAIN) {
             continue;
         }
         flight->tries = flight->tries == 0 ? 1 : flight->tries; /* no longer fit for measuring the round trip */
+        last_path = flight->path;
         flight->path = ndfw_path_choose(fw, peer, flight);
         switch (send_packet(fw, peer, sequence, number, flight, &status)) {
         case NDFW_SENT_OK:
@@ -207,6 +209,7 @@ static bool pump_again(struct ndfw *fw, struct ndfw_peer *peer, struct ndfw_sequ
             start_timer(fw, peer, sequence, flight);
             break;
         case NDFW_SENT_PORT_FULL:
+            flight->path = last_path;
             return false;
         case NDFW_SENT_LOCAL_ERROR:
             /* What was sent before may have been executed: a modification is not refused any more, but given up. */

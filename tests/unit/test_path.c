@@ -265,20 +265,25 @@ static void not_even_an_empty_path_gets_back_what_it_has_lost(void **state)
     struct ndtest_packet lost, p, again;
 
     (void)state;
-    start(2);
-    measure_all(10);
-    lost = write_now();
-    unit_advance(&b.u, 3 * UNIT_MS);
-    p = write_now();
-    assert_int_not_equal(path_of(&p), path_of(&lost));
-    p = write_now();
-    assert_int_equal(path_of(&p), path_of(&lost));
-    unit_advance(&b.u, UNIT_MS);
-    answer(&p);
-    unit_expect_sent(&b.u, &again);
-    assert_true(again.number == lost.number);
-    assert_int_not_equal(path_of(&again), path_of(&lost));
-    unit_stop(&b.u);
+    for (unsigned blocked = 0; blocked < 2; blocked++) {
+        start(2);
+        measure_all(10);
+        lost = write_now();
+        unit_advance(&b.u, 3 * UNIT_MS);
+        p = write_now();
+        assert_int_not_equal(path_of(&p), path_of(&lost));
+        p = write_now();
+        assert_int_equal(path_of(&p), path_of(&lost));
+        unit_advance(&b.u, UNIT_MS);
+        b.u.port_room = blocked ? 0 : UINT32_MAX; /* the port is full at first */
+        answer(&p);
+        b.u.port_room = UINT32_MAX;
+        unit_run(&b.u);
+        unit_expect_sent(&b.u, &again);
+        assert_true(again.number == lost.number);
+        assert_int_not_equal(path_of(&again), path_of(&lost));
+        unit_stop(&b.u);
+    }
 }
 
 static void ordered_packets_stay_on_one_path_while_it_works(void **state)

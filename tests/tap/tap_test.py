@@ -84,7 +84,7 @@ def work(name, a, b, mtu):
         check(f"{name}: the other card itself answers, beside its kernel", status == 0, text)
         transfer(name, one, other)
     b.must("iperf3 -s -D -p 5201 && soon listens 5201")
-    status, text = a.do(f"iperf3 -c {b.address} -t 2 -f m | grep -E 'receiver|error'")
+    status, text = a.do(f"iperf3 -c {b.address} -n 2M -f m | grep -E 'receiver|error'")
     print("# " + text.replace("\n", "\n# "))
     check(f"{name}: iperf3", status == 0 and "receiver" in text, text)
     b.must("mkdir -p /root/.ssh; dropbearkey -t ed25519 -f host >/dev/null 2>&1; dropbear -r host -p 22 2>/dev/null; soon listens 22")

@@ -199,6 +199,10 @@ static bool stranger_act(struct world *world, struct op *op)
         }
         break;
     default:
+        /* Where one user is of no tenant, what names something of that user is permitted without tag. */
+        if (world->tenants[0] == 0 || world->tenants[1] == 0) {
+            return false;
+        }
         bytes = strip(frame, bytes);
         if (bytes == 0 || !ndtest_frame_repair(frame, bytes, true)) {
             return false;

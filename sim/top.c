@@ -348,13 +348,15 @@ static int run(struct options *options)
 {
     FILE *stream = ndfab_connect(options->path);
     json_t *before, *now;
+    const char *failure;
     bool live;
 
     if (stream == NULL) {
-        fprintf(stderr, "netdam-top: %s: %s\n", options->path, strerror(errno));
+        fprintf(stderr, "netdam-top: %s: %s\n", options->path, errno == EAGAIN ? ndfab_ask_failure() : strerror(errno));
         return EXIT_FAILURE;
     }
     before = look(stream);
+    failure = ndfab_ask_failure();
     live = before != NULL && !options->once && !options->json && take_terminal();
     while (before != NULL && !ended) {
         pause_for(options, live);
@@ -362,6 +364,7 @@ static int run(struct options *options)
             break;
         }
         now = look(stream);
+        failure = ndfab_ask_failure();
         if (now != NULL) {
             show(options, before, now, live);
         }
@@ -374,7 +377,7 @@ static int run(struct options *options)
     }
     fclose(stream);
     if (before == NULL) {
-        fprintf(stderr, "netdam-top: %s: the fabric has gone\n", options->path);
+        fprintf(stderr, "netdam-top: %s: %s\n", options->path, failure);
         return EXIT_FAILURE;
     }
     json_decref(before);

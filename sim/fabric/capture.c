@@ -3,8 +3,11 @@
 #include "fabric.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAGIC_NANOSECONDS 0xa1b23c4du
 #define LINKTYPE_ETHERNET 1u
@@ -13,6 +16,32 @@ struct ndfab_capture {
     FILE *file;
     bool failed;
 };
+
+/* Only a file in the narrow sense: a pipe or a terminal that nobody reads would make the whole network wait. */
+static FILE *open_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    struct stat status;
+    FILE *file = NULL;
+    int error;
+
+    if (fd < 0) {
+        return NULL;
+    }
+    if (fstat(fd, &status) == 0) {
+        if (S_ISREG(status.st_mode)) {
+            file = fdopen(fd, "w");
+        } else {
+            errno = ENOTSUP;
+        }
+    }
+    if (file == NULL) {
+        error = errno;
+        close(fd);
+        errno = error;
+    }
+    return file;
+}
 
 struct ndfab_capture *ndfab_capture_open(const char *path, uint32_t frame_bytes, int *error)
 {
@@ -23,7 +52,7 @@ struct ndfab_capture *ndfab_capture_open(const char *path, uint32_t frame_bytes,
         *error = ENOMEM;
         return NULL;
     }
-    capture->file = fopen(path, "we");
+    capture->file = open_file(path);
     if (capture->file == NULL) {
         *error = errno;
         free(capture);

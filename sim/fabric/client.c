@@ -39,7 +39,7 @@ static int ask(FILE *stream, const char *text)
     }
     reply = ndfab_ask(stream, request);
     if (reply == NULL) {
-        return fail("control", "the fabric has gone");
+        return fail("control", ndfab_ask_failure());
     }
     granted = json_is_true(json_object_get(reply, "ok"));
     json_dumpf(reply, stdout, JSON_COMPACT);
@@ -60,7 +60,7 @@ int ndfab_client(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     stream = ndfab_connect(argv[0]);
     if (stream == NULL) {
-        return fail(argv[0], strerror(errno));
+        return fail(argv[0], errno == EAGAIN ? ndfab_ask_failure() : strerror(errno));
     }
     for (int i = 1; i < argc && status == 0; i++) {
         status = ask(stream, argv[i]);

@@ -7,11 +7,15 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#define PATIENCE_S 15
+
 FILE *ndfab_connect(const char *path)
 {
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     FILE *stream = NULL;
     int error, fd;
@@ -25,6 +29,8 @@ FILE *ndfab_connect(const char *path)
     if (fd < 0) {
         return NULL;
     }
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
         stream = fdopen(fd, "r+");
     }
@@ -38,16 +44,27 @@ FILE *ndfab_connect(const char *path)
 
 json_t *ndfab_ask(FILE *stream, json_t *request)
 {
-    bool sent = json_dumpf(request, stream, JSON_COMPACT) == 0 && fputc('\n', stream) != EOF && fflush(stream) == 0;
     json_t *reply = NULL;
     char *line = NULL;
     size_t room = 0;
-    ssize_t got;
+    ssize_t got = -1;
+    int error;
 
+    errno = 0;
+    if (json_dumpf(request, stream, JSON_COMPACT) == 0 && fputc('\n', stream) != EOF && fflush(stream) == 0) {
+        got = getline(&line, &room, stream);
+    }
+    error = got < 0 ? errno : 0;
     json_decref(request);
-    if (sent && (got = getline(&line, &room, stream)) > 0) {
+    if (got > 0) {
         reply = json_loadb(line, (size_t)got, 0, NULL);
     }
     free(line);
+    errno = error;
     return reply;
+}
+
+const char *ndfab_ask_failure(void)
+{
+    return errno == EAGAIN ? "no answer: the fabric is stopped, or others hold all connections" : "the fabric has gone";
 }

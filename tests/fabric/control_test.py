@@ -5,6 +5,7 @@
 import json
 import os
 import random
+import signal
 import socket
 import stat
 import subprocess
@@ -155,6 +156,18 @@ def ctl_sends_words_and_objects_and_tells_success():
     fabric.stop(0)
     status, _, errors = ctl("list")
     expect(status == 1 and "No such file" in errors, errors)
+
+
+@test
+def ctl_does_not_wait_for_ever_for_a_fabric_that_is_stopped():
+    fabric = Fabric(PAIR)
+    fabric.process.send_signal(signal.SIGSTOP)
+    try:
+        status, _, errors = ctl("list")
+        expect(status == 1 and "no answer" in errors, errors)
+    finally:
+        fabric.process.send_signal(signal.SIGCONT)
+    fabric.stop()
 
 
 @test

@@ -347,6 +347,19 @@ def captures_have_nanoseconds_and_all_frames_and_start_and_stop_by_command():
 
 
 @test
+def a_capture_into_a_pipe_is_refused_and_holds_nothing_up():
+    fabric = Fabric(star(2))
+    os.mkfifo(path("pipe"))
+    expect(not fabric.control.ask("capture", port="e0", file=path("pipe"))["ok"], "a pipe that nobody reads")
+    reader = os.open(path("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+    expect(not fabric.control.ask("capture", port="e0", file=path("pipe"))["ok"], "a pipe that somebody reads")
+    os.close(reader)
+    expect(not fabric.control.ask("capture", link="e1-s", file="/dev/null")["ok"], "a device")
+    fabric.control.good("capture", port="e0", file=path("port.pcap"))
+    fabric.stop()
+
+
+@test
 def the_driver_of_dpdk_joins_too_and_outlives_the_death_of_its_peer():
     fabric = Fabric('ports = ( { name = "e0"; driver = "dpdk"; }, { name = "e1"; } ); switches = ( { name = "s"; } );'
                     'links = ( { from = "e0"; to = "s"; }, { from = "e1"; to = "s"; } );')

@@ -95,14 +95,18 @@ static bool write_file(const struct nodes *nodes, const char *path)
     return fclose(file) == 0;
 }
 
-/* Whoever waits for the file finds it whole. */
+/* Whoever waits for the file finds it whole. What is no file, such as /dev/stdout, is not to be replaced by one. */
 static bool write_status(struct nodes *nodes)
 {
     const char *path = nodes->options->status;
     char *fresh = NULL;
+    struct stat old;
 
     if (path == NULL) {
         return true;
+    }
+    if (lstat(path, &old) == 0 && !S_ISREG(old.st_mode)) {
+        return fail(path, S_ISDIR(old.st_mode) ? EISDIR : ENOTSUP);
     }
     if (asprintf(&fresh, "%s.new", path) < 0) {
         return fail(path, ENOMEM);

@@ -285,6 +285,32 @@ def the_status_file_is_whole_private_and_removed(directory):
 
 
 @test
+def the_status_file_takes_the_place_of_a_file_and_of_nothing_else(directory):
+    path = os.path.join(directory, "status")
+    link, pipe = os.path.join(directory, "link"), os.path.join(directory, "pipe")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("of yesterday")
+    os.symlink("/dev/null", link)
+    os.mkfifo(pipe)
+    for wrong in (link, pipe, directory):
+        before = os.lstat(wrong).st_mode
+        with subprocess.Popen([NODE, "--listen", "127.0.0.1:0", "--memory", "4K", "--status", wrong], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as node:
+            try:
+                first = node.stdout.readline()
+            finally:
+                node.terminate()
+            equal(first, "")
+            assert wrong in node.stderr.read()
+            equal(node.wait(END_S), 1)
+        equal(os.lstat(wrong).st_mode, before)
+    with Process("--listen", "127.0.0.1:0", "--nodes", "1", "--memory", "4K", "--status", path) as nodes:
+        with open(path, encoding="ascii") as file:
+            equal(json.load(file)["pid"], nodes.process.pid)
+        nodes.end()
+
+
+@test
 def a_node_that_cannot_start_takes_none_with_it(directory):
     path = os.path.join(directory, "status")
     with Process("--node", "a", "--listen", "127.0.0.1:0", "--memory", "4K") as other:

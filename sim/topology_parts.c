@@ -192,7 +192,8 @@ static bool check_port(struct ndsim_reader *reader, const config_setting_t *sett
         }
     }
     if (port->type != NDSIM_PORT_MEMIF && !has[port->type]) {
-        return ndsim_reader_wrong(reader, setting, "port %s: needs %s", port->name, keys[port->type]);
+        return ndsim_reader_wrong(reader, setting, "port %s: needs %s", port->name,
+                                  port->type == NDSIM_PORT_PCAP ? "read or write" : keys[port->type]);
     }
     if (port->type == NDSIM_PORT_TAP || port->type == NDSIM_PORT_PACKET) {
         if (strlen(port->interface) > 11 || strpbrk(port->interface, ",/ ") != NULL) {

@@ -321,7 +321,7 @@ static void a_wrong_file_is_refused_with_line_and_reason(void **state)
         {"ports = ( { name = \"a\"; name = \"b\"; } );", "topology:1: duplicate setting name"},
         {"ports = ( { name = \"a\"; type = \"x\"; } );", "topology:1: type: expected one of: \"memif\" \"tap\""},
         {"ports = ( { name = \"a\"; type = \"tap\"; } );", "topology:1: port a: needs interface"},
-        {"ports = ( { name = \"a\"; type = \"pcap\"; } );", "topology:1: port a: needs read and write"},
+        {"ports = ( { name = \"a\"; type = \"pcap\"; } );", "topology:1: port a: needs read or write"},
         {"ports = ( { name = \"a\"; type = \"pmd\"; } );", "topology:1: port a: needs devargs"},
         {"ports = ( { name = \"a\"; type = \"tap\"; interface = \"x\"; path = \"p\"; } );",
          "are for ports of another type"},

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
@@ -537,6 +538,42 @@ static bool place_regions(struct ndsim_draft *draft)
     return true;
 }
 
+static const char *name_of(const struct ndsim_node_options *node)
+{
+    return *node->name != 0 ? node->name : "the node";
+}
+
+/* That node `number` has one link, and that none of those before it has the same. */
+static bool check_link(const struct ndsim_options *options, unsigned number)
+{
+    const struct ndsim_node_options *node = &options->nodes[number];
+    unsigned i;
+
+    if (node->memif_path == NULL) {
+        return true;
+    }
+    if (node->wire_path != NULL) {
+        fprintf(stderr, "netdam-node: %s: --wire, --memif: expected one of them\n", name_of(node));
+        return false;
+    }
+    if (strlen(node->memif_path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+        return ndsim_options_wrong("memif", node->memif_path, "a path of at most 107 bytes");
+    }
+    for (i = 0; i < number; i++) {
+        const struct ndsim_node_options *other = &options->nodes[i];
+
+        if (other->memif_path != NULL && other->memif_id == node->memif_id &&
+            other->memif_server == node->memif_server && strcmp(other->memif_path, node->memif_path) == 0) {
+            fprintf(stderr,
+                    "netdam-node: --memif %s: %s and %s have this end: expected another path (%%n in it is the "
+                    "number of the node) or id\n",
+                    node->memif_path, name_of(other), name_of(node));
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool finish(struct ndsim_parser *parser)
 {
     struct ndsim_options *options = parser->options;
@@ -570,6 +607,9 @@ static bool finish(struct ndsim_parser *parser)
             return false;
         }
         options->nodes[i] = drafts[i].node;
+        if (!check_link(options, i)) {
+            return false;
+        }
     }
     return true;
 }

@@ -146,8 +146,11 @@ bool ndsim_options_add_topology(struct ndsim_parser *parser)
     bool good;
     uint32_t i;
 
-    if (common->whole || common->node.region_count != 0 || common->node.load != NULL) {
-        fputs("netdam-node: --key, --permissions, --region, --load: with --topology expected in the file\n", stderr);
+    if (common->whole || common->node.region_count != 0 || common->node.load != NULL ||
+        common->node.wire_path != NULL || common->node.memif_path != NULL) {
+        fputs("netdam-node: --key, --permissions, --region, --load, --wire, --memif: with --topology expected in the "
+              "file\n",
+              stderr);
         return false;
     }
     if (!ndsim_topology_read(&topology, parser->topology, error)) {

@@ -263,12 +263,27 @@ def a_wrong_topology_is_told_in_one_line(directory):
     for part, options in ((wrong + ":2: ", ["--topology", wrong]), ("/nonexistent", ["--topology", "/nonexistent"]),
                           ("--only n,other", ["--topology", good, "--only", "n,other"]),
                           ("--only n,", ["--topology", good, "--only", "n,"]), ("--only n", ["--only", "n"]),
-                          ("--topology", ["--topology", good, "--nodes", "2"]), ("--key", ["--topology", good, "--key", "1"])):
+                          ("--topology", ["--topology", good, "--nodes", "2"]), ("--key", ["--topology", good, "--key", "1"]),
+                          ("--memif", ["--topology", good, "--memif", "/nowhere/x"])):
         done = subprocess.run([NODE, *options], capture_output=True, text=True, timeout=END_S, check=False)
         equal(done.returncode, 2, part)
         equal(done.stdout, "")
         equal(done.stderr.count("\n"), 1, part)
         assert part in done.stderr, done.stderr
+
+
+@test
+def two_nodes_cannot_have_the_same_end_of_a_link(directory):
+    link = os.path.join(directory, "link")
+    many = ["--memory", "4K", "--nodes", "2", "--listen", "10.0.0.1:20036", "--step", "address"]
+    done = subprocess.run([NODE, *many, "--memif", link], capture_output=True, text=True, timeout=END_S, check=False)
+    equal((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+    assert "node0 and node1" in done.stderr and link in done.stderr, done.stderr
+    with Process(*many, "--memif", link + "-%n") as nodes:
+        nodes.end()
+    both = ["--node", "a", "--listen", "10.0.0.1:20036", "--memif", link + ",role=server", "--node", "b", "--listen", "10.0.0.2:20036"]
+    with Process("--memory", "4K", *both, "--memif", link) as nodes:
+        nodes.end()
 
 
 @test

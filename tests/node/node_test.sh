@@ -94,6 +94,8 @@ refused 2 --memif --memif /tmp/end,role=master
 refused 2 --memif --memif /tmp/end,id=4G
 refused 2 --memif --memif /tmp/end,secret=longer-than-24-characters
 refused 2 --memif --memif /tmp/end,server
+refused 2 --memif --memif "/tmp/$(printf %0200d 0)"
+refused 2 --memif --memif /tmp/end --wire /tmp/left:/tmp/right
 refused 1 /nowhere/end --listen 10.0.0.1:20036 --memif /nowhere/end,role=server
 refused 2 bogus --bogus
 refused 2 memory --memory

@@ -222,7 +222,8 @@ bool ndsim_take_time(struct ndsim_reader *reader, const config_setting_t *settin
 bool ndsim_take_u64(struct ndsim_reader *reader, const config_setting_t *setting, void *into)
 {
     return whole_number(setting, into) ||
-           ndsim_reader_wrong(reader, setting, "%s: expected a whole number", config_setting_name(setting));
+           ndsim_reader_wrong(reader, setting, "%s: expected a whole number, from 2147483648 on with L behind it",
+                              config_setting_name(setting));
 }
 
 bool ndsim_take_u32(struct ndsim_reader *reader, const config_setting_t *setting, void *into)

@@ -18,7 +18,7 @@ LOOK_S = 2
 GROWTH_KIB = 2048
 TOPOLOGY = ('ports = ( { name = "h"; }, { name = "g"; } );' + NODES +
             'shapes = ( { kind = "leaf-spine"; name = "x"; leaves = 2; planes = 4; members = ( "h", "g", "n" );'
-            ' trunk = { delay = "10us"; rate = "800M"; queue = "256K"; %s }; } ); seed = %d;' % (FAULTS, SEED))
+            ' trunk = { delay = "10us"; rate = "800M"; queue = "256K"; %s }; } ); seed = %dL;' % (FAULTS, SEED))
 
 
 def looks(process):

@@ -3,6 +3,8 @@
 #include "device.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -54,30 +56,58 @@ static bool is_plain(const char *text)
     return text == NULL || strpbrk(text, ",[]\"= ") == NULL;
 }
 
+static bool can_be_written(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+
+    return fd >= 0 && close(fd) == 0;
+}
+
+/* What DPDK would say of this is not to be understood. */
+static bool is_allowed(const struct ndsim_topology_port *spec)
+{
+    bool kernel = spec->type == NDSIM_PORT_TAP || spec->type == NDSIM_PORT_PACKET;
+    int fd = kernel ? socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0) : -1;
+
+    if (fd >= 0) {
+        close(fd);
+    } else if (kernel && errno == EPERM) {
+        return fail(spec, "tap and packet need root, or CAP_NET_ADMIN and CAP_NET_RAW", 0);
+    }
+    return true;
+}
+
 static bool describe(const struct ndsim_topology_port *spec, char *text, size_t room)
 {
     static unsigned number;
     unsigned n = number++;
+    char folder[256] = "";
 
     if (!is_plain(spec->path) || !is_plain(spec->read) || !is_plain(spec->write)) {
         return fail(spec, "DPDK's drivers take no path with commas, brackets, quotation marks, '=' or spaces", 0);
     }
     switch (spec->type) {
     case NDSIM_PORT_MEMIF:
-        snprintf(text, room, "net_memif%u,role=%s,id=%u,socket=%s,socket-abstract=no,rsize=11", n,
-                 spec->role == NDSIM_MEMIF_SERVER ? "server" : "client", spec->id, spec->path);
+        /* The driver takes only paths that begin at the root. */
+        if (spec->path[0] != '/' && (getcwd(folder, sizeof(folder)) == NULL || !is_plain(folder))) {
+            return fail(spec, "DPDK's drivers need a shorter or plainer name of this folder", 0);
+        }
+        snprintf(text, room, "net_memif%u,role=%s,id=%u,socket=%s%s%s,socket-abstract=no,rsize=11", n,
+                 spec->role == NDSIM_MEMIF_SERVER ? "server" : "client", spec->id, folder,
+                 spec->path[0] != '/' ? "/" : "", spec->path);
         return true;
     case NDSIM_PORT_TAP:
         snprintf(text, room, "net_tap%u,iface=%s", n, spec->interface);
         return true;
     case NDSIM_PORT_PACKET:
         snprintf(text, room, "net_af_packet%u,iface=%s,framesz=16384,blocksz=65536,framecnt=512", n, spec->interface);
-        return true;
+        return if_nametoindex(spec->interface) != 0 || fail(spec, spec->interface, errno);
     case NDSIM_PORT_PCAP:
         snprintf(text, room, "net_pcap%u%s%s%s%s", n, spec->read != NULL ? ",rx_pcap=" : "",
                  spec->read != NULL ? spec->read : "", spec->write != NULL ? ",tx_pcap=" : "",
                  spec->write != NULL ? spec->write : "");
-        return spec->read == NULL || access(spec->read, R_OK) == 0 || fail(spec, spec->read, errno);
+        return (spec->read == NULL || access(spec->read, R_OK) == 0 || fail(spec, spec->read, errno)) &&
+               (spec->write == NULL || can_be_written(spec->write) || fail(spec, spec->write, errno));
     default:
         snprintf(text, room, "%s", spec->devargs);
         return true;
@@ -126,7 +156,7 @@ bool ndfab_device_open(const struct ndsim_topology_port *spec, struct rte_mempoo
     char arguments[512];
     int error;
 
-    if (!describe(spec, arguments, sizeof(arguments)) || !probe(spec, arguments, device)) {
+    if (!is_allowed(spec) || !describe(spec, arguments, sizeof(arguments)) || !probe(spec, arguments, device)) {
         return false;
     }
     if ((error = rte_eth_dev_configure(*device, 1, 1, &configuration)) != 0 ||

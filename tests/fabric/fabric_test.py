@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames through the fabric, with DPDK for real: ports, switches, links and their faults, what ends and begins. TAP."""
 
+import json
 import os
 import signal
 import subprocess
@@ -447,6 +448,34 @@ def a_wrong_file_is_refused_before_anything_begins():
         output, errors = fabric.process.communicate(timeout=LIMIT_S)
         equal((fabric.process.returncode, output), (1, b""), "status and output")
         expect(expected in errors.decode(), errors)
+
+
+@test
+def what_a_port_lacks_is_told_in_one_line():
+    pair = 'ports = ( { name = "a"; %s }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );'
+    user = 65534 if os.getuid() == 0 else None
+    for port, expected in (('type = "pcap"; write = "/no/such/directory/x.pcap";', "/no/such/directory/x.pcap: No such file"),
+                           ('type = "tap"; interface = "netdam-no";', "tap and packet need root"),
+                           ('type = "packet"; interface = "lo";', "tap and packet need root")):
+        fabric = Fabric(pair % port, ready=False, user=user)
+        output, errors = fabric.process.communicate(timeout=LIMIT_S)
+        equal((fabric.process.returncode, output), (1, b""), "status and output")
+        expect(errors.startswith(b"netdam-fabric: port a: ") and expected in errors.decode() and errors.count(b"\n") == 1, errors)
+    if user is not None:
+        fabric = Fabric(pair % 'type = "packet"; interface = "netdam-no";', ready=False)
+        errors = fabric.process.communicate(timeout=LIMIT_S)[1]
+        equal((fabric.process.returncode, errors), (1, b"netdam-fabric: port a: netdam-no: No such device\n"), "status and error")
+
+
+@test
+def the_driver_of_dpdk_takes_relative_paths():
+    write("net.conf", 'ports = ( { name = "a"; driver = "dpdk"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );')
+    with subprocess.Popen([FABRIC, "--json", "net.conf"], cwd=path(""), stdout=subprocess.PIPE) as fabric:
+        line = fabric.stdout.readline()
+        there = os.path.exists(path("a.sock"))
+        fabric.terminate()
+        equal(fabric.wait(LIMIT_S), 0, "status")
+    equal((json.loads(line)["ports"], there, os.listdir(path(""))), (2, True, ["net.conf"]), "ports, socket, and what is left")
 
 
 main()

@@ -264,10 +264,13 @@ static void print_json(const json_t *before, json_t *now)
 /* What fits on the screen of a table, from its top left corner on. */
 static void draw(const char *table)
 {
-    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct winsize size;
     unsigned rows = 0;
 
-    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    /* A serial console has no size that anybody knows. */
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
+        size = (struct winsize){.ws_row = 24, .ws_col = 80};
+    }
     fputs("\033[H", stdout);
     while (*table != 0 && rows + 1 < size.ws_row) {
         int length = (int)strcspn(table, "\n");

@@ -407,7 +407,16 @@ static bool check_node(struct ndsim_reader *reader, const config_setting_t *sett
 static bool add_node(struct ndsim_reader *reader, const config_setting_t *group, const struct ndsim_topology_node *node)
 {
     struct ndsim_topology *topology = reader->topology;
+    uint32_t hosts = UINT32_MAX >> node->prefix;
+    uint32_t host = ((uint32_t)node->address[0] << 24 | (uint32_t)node->address[1] << 16 |
+                     (uint32_t)node->address[2] << 8 | node->address[3]) &
+                    hosts;
 
+    if (node->join == NDSIM_NODE_MEMIF && (host == 0 || host == hosts)) {
+        return ndsim_reader_wrong(reader, group, "node %s: %u.%u.%u.%u/%u is the address of no host in its network",
+                                  node->name, node->address[0], node->address[1], node->address[2], node->address[3],
+                                  (unsigned)node->prefix);
+    }
     for (uint32_t i = 0; i < topology->node_count && node->join == NDSIM_NODE_MEMIF; i++) {
         if (topology->nodes[i].join == NDSIM_NODE_MEMIF && memcmp(topology->nodes[i].address, node->address, 4) == 0) {
             return ndsim_reader_wrong(reader, group, "node %s: has the address of node %s", node->name,

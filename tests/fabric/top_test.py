@@ -67,11 +67,11 @@ def json_has_counters_and_rates():
     fabric.stop()
 
 
-@test
-def the_live_view_keeps_to_the_screen_and_gives_the_terminal_back():
+def live_view(rows, columns):
+    """The first pictures on a terminal of that size, as lists of lines."""
     fabric, ends = busy()
     leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 8, 50, 0, 0))
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     before = termios.tcgetattr(follower)
     process = subprocess.Popen([PROGRAM, "-i", "0.1", path("control")], stdin=follower, stdout=follower)
     screen = b""
@@ -87,13 +87,23 @@ def the_live_view_keeps_to_the_screen_and_gives_the_terminal_back():
     equal(termios.tcgetattr(follower), before, "terminal")
     os.close(leader)
     os.close(follower)
-    pictures = screen.split(b"\x1b[H")[1:]
-    for picture in pictures[:3]:
-        lines = picture.split(b"\x1b[J")[0].split(b"\r\n")
-        expect(len(lines) <= 8, "%d lines" % len(lines))
-        expect(all(len(line.replace(b"\x1b[K", b"")) <= 50 for line in lines), lines)
     ends.stop()
     fabric.stop()
+    return [[line.replace(b"\x1b[K", b"") for line in picture.split(b"\x1b[J")[0].split(b"\r\n")]
+            for picture in screen.split(b"\x1b[H")[1:4]]
+
+
+@test
+def the_live_view_keeps_to_the_screen_and_gives_the_terminal_back():
+    for lines in live_view(8, 50):
+        expect(len(lines) <= 8, "%d lines" % len(lines))
+        expect(all(len(line) <= 50 for line in lines), lines)
+
+
+@test
+def the_live_view_takes_a_terminal_of_no_size_for_a_usual_one():
+    for lines in live_view(0, 0):
+        expect(len(lines) > 8 and any(line.startswith(b"PORT ") for line in lines), lines)
 
 
 @test

@@ -425,6 +425,9 @@ static void a_wrong_file_is_refused_with_line_and_reason(void **state)
         {NODE("") "ports = ( { name = \"n\"; } );", "n is the name of the port in line"},
         {"nodes = ( { name = \"n\"; address = \"10.0.0.1\"; }, { name = \"m\"; address = \"10.0.0.1\"; } );",
          "topology:1: node m: has the address of node n"},
+        {"nodes = ( { name = \"n\"; address = \"10.0.0.254\"; count = 2; } );",
+         "topology:1: node n1: 10.0.0.255/24 is the address of no host in its network"},
+        {"nodes = ( { name = \"n\"; address = \"10.1.0.0/16\"; } );", "node n: 10.1.0.0/16 is the address of no host"},
         {"nodes = ( { name = \"n\"; join = \"udp\"; listen = \"127.0.0.1:1\"; } ); switches = ( { name = \"s\"; } ); "
          "links = ( { from = "
          "\"n\"; to = \"s\"; } );",

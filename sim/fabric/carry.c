@@ -339,7 +339,10 @@ void ndfab_carry_close(struct ndfab_fabric *fabric)
         ndsim_switch_fini(sw);
     }
     for (uint32_t i = 0; fabric->ways != NULL && i < fabric->topology.link_count * 2; i++) {
-        ndfab_capture_close(i % 2 == 0 ? fabric->ways[i].capture : NULL);
+        if (i % 2 == 0 && !ndfab_capture_close(fabric->ways[i].capture)) {
+            fprintf(stderr, "netdam-fabric: link %s: the capture could not be written to its end\n",
+                    fabric->ways[i].spec->name);
+        }
     }
     free(fabric->switches);
     free(fabric->ways);

@@ -4,11 +4,12 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 
-from harness import (FABRIC, LIMIT_S, Endpoints, Fabric, by_name, equal, expect, main, numbered, numbers, path,
-                     pcap_read, pcap_write, test, way, write)
+from harness import (FABRIC, LIMIT_S, Control, Endpoints, Fabric, by_name, equal, expect, main, numbered, numbers, path,
+                     pcap_read, pcap_write, started, test, way, write)
 
 
 def star(members, link=""):
@@ -465,6 +466,30 @@ def what_a_port_lacks_is_told_in_one_line():
         fabric = Fabric(pair % 'type = "packet"; interface = "netdam-no";', ready=False)
         errors = fabric.process.communicate(timeout=LIMIT_S)[1]
         equal((fabric.process.returncode, errors), (1, b"netdam-fabric: port a: netdam-no: No such device\n"), "status and error")
+
+
+@test
+def captures_that_are_cut_short_are_told_of_at_the_end():
+    file = write("net.conf", star(2))
+    command = [FABRIC, "--json", "--control", path("control"), file]
+    # Then a limit on the size of files is an error of write(2), like a full disk, and no signal.
+    fabric = subprocess.Popen(["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    started.append(fabric)
+    fabric.stdout.readline()
+    control = Control()
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    control.good("capture", port="e0", file=path("port.pcap"))
+    control.good("capture", link="e1-s", file=path("link.pcap"))
+    resource.prlimit(fabric.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    ends.do("send", 0, 1, 50, 1000)
+    ends.do("wait", 1, 50)
+    control.good("quit")
+    errors = fabric.stderr.read().decode()
+    equal(fabric.wait(LIMIT_S), 0, "status")
+    for part in ("port e0", "link e1-s"):
+        expect("%s: the capture could not be written to its end\n" % part in errors, errors)
+    ends.stop()
 
 
 @test

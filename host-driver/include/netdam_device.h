@@ -360,7 +360,8 @@ NETDAM_API int netdam_peer_open(struct netdam_device *device, const char *addres
  *
  * All requests to this peer are sealed, and only answers of the tenant are taken.
  *
- * Errors: as netdam_peer_open(); also -ENOENT (@tenant is not known).
+ * Errors: as netdam_peer_open(); also -ENOENT (@tenant is not known), -EOPNOTSUPP (a broker has the device, which lets
+ * privileged clients alone name a tenant).
  */
 NETDAM_API int netdam_peer_open_tenant(struct netdam_device *device, const char *address, uint32_t tenant,
                                        struct netdam_peer **peer);

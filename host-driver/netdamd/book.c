@@ -197,7 +197,8 @@ static uint32_t queue_create(struct ndbroker_book *book, struct ndbroker_owner *
                              uint64_t *results)
 {
     uint64_t own[NETDAM_ADMIN_ARGS];
-    uint64_t vector = arguments[6] >> 16;
+    uint64_t vector = arguments[6] >> 16 & NETDAM_VECTOR_NONE;
+    uint64_t tenant = arguments[6] >> 32;
     struct ndbroker_piece rings[RINGS] = {{.bytes = 0}};
 
     if (!place_ring(owner, arguments[0], arguments[1], sizeof(struct netdam_descriptor), &rings[0]) ||
@@ -206,8 +207,8 @@ static uint32_t queue_create(struct ndbroker_book *book, struct ndbroker_owner *
          !place_ring(owner, arguments[4], arguments[5], sizeof(struct netdam_descriptor), &rings[2]))) {
         return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
     }
-    /* Such a pair sends in the machine's name, and sees what is not meant for the client. */
-    if ((arguments[6] & 0xffff) != NETDAM_QUEUE_NETDAM && !owner->is_privileged) {
+    /* Such a pair sends in the machine's name, or sees what is not meant for the client. */
+    if (((arguments[6] & 0xffff) != NETDAM_QUEUE_NETDAM || tenant != 0) && !owner->is_privileged) {
         return NETDAM_ADMIN_STATUS_UNSUPPORTED;
     }
     memcpy(own, arguments, sizeof(own));
@@ -215,7 +216,7 @@ static uint32_t queue_create(struct ndbroker_book *book, struct ndbroker_owner *
         if (vector >= NETDAM_QUEUE_PAIRS_MAX || owner->vector_of[vector] == 0) {
             return NETDAM_ADMIN_STATUS_BAD_ARGUMENT;
         }
-        own[6] = (arguments[6] & 0xffff) | (uint64_t)(owner->vector_of[vector] - 1) << 16;
+        own[6] = (arguments[6] & 0xffff) | (uint64_t)(owner->vector_of[vector] - 1) << 16 | tenant << 32;
     }
     return make(book, &book->queues, owner, &owner->queue_pairs, book->limits.queue_pairs, NETDAM_ADMIN_QUEUE_CREATE,
                 own, results, rings);
@@ -226,6 +227,10 @@ static uint32_t region_create(struct ndbroker_book *book, struct ndbroker_owner 
 {
     const struct ndbroker_piece memory[RINGS] = {{.offset = arguments[0], .bytes = arguments[1]}};
 
+    /* Who may speak in a tenant's name is for whoever set its key to say. */
+    if (arguments[4] != 0 && !owner->is_privileged) {
+        return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+    }
     /* The sixth argument is a queue pair + 1, or 0. */
     if (!owns_memory(owner, arguments[0], arguments[1]) ||
         (arguments[5] != 0 && !owns(&book->queues, owner, arguments[5] - 1))) {
@@ -247,6 +252,9 @@ uint32_t ndbroker_admin(struct ndbroker_book *book, struct ndbroker_owner *owner
     case NETDAM_ADMIN_QUEUE_CREATE:
         return queue_create(book, owner, arguments, results);
     case NETDAM_ADMIN_PEER_OPEN:
+        if (arguments[2] >> 32 != 0 && !owner->is_privileged) {
+            return NETDAM_ADMIN_STATUS_UNSUPPORTED;
+        }
         return make(book, &book->peers, owner, &owner->peers, book->limits.peers, NETDAM_ADMIN_PEER_OPEN, arguments,
                     results, nothing);
     case NETDAM_ADMIN_REGION_DESTROY:

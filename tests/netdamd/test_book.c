@@ -22,6 +22,7 @@ enum {
 static struct fixture {
     uint64_t arguments[NETDAM_ADMIN_ARGS];
     uint64_t index[16];
+    int vector_fd;   /* of every vector */
     uint32_t refuse; /* this command */
     uint32_t status;
     uint64_t forced_index; /* + 1; 0: none */
@@ -46,6 +47,7 @@ static uint64_t register_read(void *opaque, uint32_t offset, unsigned bytes)
     case NETDAM_REG_MEMORY_BYTES:
         return MEMORY_BYTES;
     case NETDAM_REG_QUEUE_PAIRS:
+    case NETDAM_REG_VECTORS:
         return QUEUES;
     case NETDAM_REG_REGIONS:
         return REGIONS;
@@ -82,7 +84,7 @@ static int interrupt_fd(void *opaque, unsigned vector)
 {
     (void)opaque;
     (void)vector;
-    return -ENOTSUP;
+    return fixture.vector_fd;
 }
 
 static void close_nothing(void *opaque)
@@ -105,6 +107,7 @@ static int open_book(void **state)
 
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
+    fixture.vector_fd = -ENOTSUP;
     if (ndlib_device_open(&backend, &config, &fixture.device) != 0) {
         return -1;
     }
@@ -306,6 +309,74 @@ static void raw_queue_pairs_are_for_the_privileged(void **state)
     assert_true(ndbroker_release(fixture.book, &owner));
 }
 
+/* In whose name requests are sent, and to whom memory and messages go. */
+static void tenants_are_named_by_the_privileged(void **state)
+{
+    static const struct {
+        uint32_t command;
+        unsigned argument;
+        unsigned shift;
+    } names[] = {
+        {NETDAM_ADMIN_QUEUE_CREATE, 6, 32}, {NETDAM_ADMIN_REGION_CREATE, 4, 0}, {NETDAM_ADMIN_PEER_OPEN, 2, 32}};
+    struct ndbroker_owner owner = {.id = 7};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+    uint64_t memory;
+
+    (void)state;
+    assert_int_equal(ndbroker_take(fixture.book, &owner, 2 * RING_BYTES, 0, &memory), 0);
+    for (unsigned i = 0; i < COUNT(names); i++) {
+        uint64_t arguments[NETDAM_ADMIN_ARGS] = {memory};
+
+        if (names[i].command == NETDAM_ADMIN_QUEUE_CREATE) {
+            arguments[2] = memory + RING_BYTES;
+            arguments[6] = (uint64_t)NETDAM_VECTOR_NONE << 16;
+        } else {
+            arguments[1] = 64;
+        }
+        for (unsigned bit = 0; bit < 32; bit++) {
+            const uint64_t without = arguments[names[i].argument];
+
+            arguments[names[i].argument] |= UINT64_C(1) << (names[i].shift + bit);
+            fixture.log_count = 0;
+            assert_int_equal(ndbroker_admin(fixture.book, &owner, names[i].command, arguments, results),
+                             NETDAM_ADMIN_STATUS_UNSUPPORTED);
+            assert_int_equal(fixture.log_count, 0);
+            arguments[names[i].argument] = without;
+        }
+        owner.is_privileged = true;
+        arguments[names[i].argument] |= UINT64_C(0x80000005) << names[i].shift;
+        assert_int_equal(ndbroker_admin(fixture.book, &owner, names[i].command, arguments, results),
+                         NETDAM_ADMIN_STATUS_OK);
+        assert_memory_equal(fixture.arguments, arguments, sizeof(arguments));
+        owner.is_privileged = false;
+    }
+    assert_true(ndbroker_release(fixture.book, &owner));
+}
+
+static void a_vector_is_translated_and_the_tenant_kept(void **state)
+{
+    struct ndbroker_owner other = {.id = 7};
+    struct ndbroker_owner owner = {.id = 8, .is_privileged = true};
+    uint64_t arguments[NETDAM_ADMIN_ARGS] = {0};
+    uint64_t results[NETDAM_ADMIN_RESULTS];
+
+    (void)state;
+    fixture.vector_fd = 0;
+    assert_int_equal(ndbroker_vector(fixture.book, &other, 0), 0);
+    assert_int_equal(ndbroker_vector(fixture.book, &owner, 3), 0);
+    assert_int_equal(ndbroker_take(fixture.book, &owner, 2 * RING_BYTES, 0, &arguments[0]), 0);
+    arguments[2] = arguments[0] + RING_BYTES;
+    arguments[6] = (uint64_t)2 << 16 | (uint64_t)5 << 32;
+    assert_int_equal(ndbroker_admin(fixture.book, &owner, NETDAM_ADMIN_QUEUE_CREATE, arguments, results),
+                     NETDAM_ADMIN_STATUS_BAD_ARGUMENT);
+    arguments[6] = (uint64_t)3 << 16 | (uint64_t)5 << 32;
+    assert_int_equal(ndbroker_admin(fixture.book, &owner, NETDAM_ADMIN_QUEUE_CREATE, arguments, results),
+                     NETDAM_ADMIN_STATUS_OK);
+    assert_int_equal(fixture.arguments[6], (uint64_t)1 << 16 | (uint64_t)5 << 32);
+    assert_true(ndbroker_release(fixture.book, &owner));
+    assert_true(ndbroker_release(fixture.book, &other));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +389,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rings_and_regions_lie_within_one_piece, open_book, close_book),
         cmocka_unit_test_setup_teardown(neighbours_are_set_by_the_privileged, open_book, close_book),
         cmocka_unit_test_setup_teardown(raw_queue_pairs_are_for_the_privileged, open_book, close_book),
+        cmocka_unit_test_setup_teardown(tenants_are_named_by_the_privileged, open_book, close_book),
+        cmocka_unit_test_setup_teardown(a_vector_is_translated_and_the_tenant_kept, open_book, close_book),
     };
 
     return cmocka_run_group_tests_name("netdamd, the book", tests, NULL, NULL);

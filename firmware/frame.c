@@ -31,6 +31,20 @@ uint32_t ndfw_node_bytes(unsigned node_form)
     }
 }
 
+/* Not who is meant by it, and not that it is whole: enough that no other program's packet is taken for one. */
+bool ndfw_looks_like_answer(const uint8_t *datagram, size_t bytes)
+{
+    struct netdam_wire_header header;
+
+    if (bytes < sizeof(header)) {
+        return false;
+    }
+    memcpy(&header, datagram, sizeof(header));
+    return header.version == NETDAM_WIRE_VERSION && header.kind == NETDAM_KIND_RESPONSE && header.node_form == 0 &&
+           netdam_be16_get(header.header_length) ==
+               sizeof(header) + extension_bytes(netdam_be16_get(header.flags)) + sizeof(struct netdam_wire_answer);
+}
+
 static enum ndfw_decoded drop(enum netdam_counter *counter, enum netdam_counter why)
 {
     *counter = why;

@@ -531,6 +531,8 @@ enum ndfw_decoded {
     NDFW_DECODED_REFUSE, /* packet->status says why; context, number and from are valid */
     NDFW_DECODED_DROP,   /* *counter says why */
 };
+/* For a port that NetDAM may share with others. */
+bool ndfw_looks_like_answer(const uint8_t *datagram, size_t bytes);
 /* `datagram` is what follows the UDP header; from is filled by the caller. */
 enum ndfw_decoded ndfw_decode(struct ndfw *fw, const uint8_t *datagram, size_t bytes, struct ndfw_packet *packet,
                               enum netdam_counter *counter);

@@ -19,14 +19,13 @@ void ndfw_dropped(struct ndfw *fw, enum netdam_counter counter, size_t bytes)
     ndfw_trace(fw, NETDAM_FW_TRACE_RX_ERR_DROP, counter, bytes, 0);
 }
 
-/* Requests come to the own port, answers also to those that requests went out by. */
+/* Requests come to the own port, answers also to those that requests went out by, which other programs may use too. */
 static bool is_ours(const struct ndfw *fw, const uint8_t *udp, size_t bytes)
 {
-    const size_t kind_at = NETDAM_UDP_BYTES + offsetof(struct netdam_wire_header, kind);
     uint32_t port = ndfw_get16(udp + 2);
 
     return port == fw->config.udp_port ||
-           (ndfw_is_own_port(fw, port) && bytes > kind_at && udp[kind_at] == NETDAM_KIND_RESPONSE);
+           (ndfw_is_own_port(fw, port) && ndfw_looks_like_answer(udp + NETDAM_UDP_BYTES, bytes - NETDAM_UDP_BYTES));
 }
 
 /*

@@ -222,7 +222,8 @@ MUTATIONS = [
     ("path.c", "if (flight->path == NDFW_PATH_NONE) { return; } path = &peer", "path = &peer", "BUSY is a loss"),
     ("requester.c", "return peer->list_head != NDFW_NONE || peer->lane", "return peer->lane", "probes only while something is under way"),
     ("peer.c", "if (ndfw_peer_is_congested(peer)) {", "if (true) {", "every loss halves the window"),
-    ("net.c", "udp[kind_at] == NETDAM_KIND_RESPONSE", "true", "requests to any of the ports"),
+    ("net.c", "(ndfw_is_own_port(fw, port) && ndfw_looks_like_answer(udp + NETDAM_UDP_BYTES, bytes - NETDAM_UDP_BYTES))",
+     "ndfw_is_own_port(fw, port)", "requests to any of the ports"),
     # peer.c
     ("peer.c", "while (tries-- > 0 && rto", "while (tries-- > 1 && rto", "time-outs double one try late"),
     ("peer.c", "rto *= 2; } return rto < fw->config.rto_max_ns ? rto : fw->config.rto_max_ns;", "rto *= 2; } return rto;",

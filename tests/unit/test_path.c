@@ -162,6 +162,49 @@ static void answers_come_to_any_own_port_and_requests_to_the_first_only(void **s
     unit_stop(&b.u);
 }
 
+/* To the ports behind the own one, which other programs of this address may use, nobody else's packet is lost. */
+static void what_is_no_answer_is_not_taken_from_other_programs(void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t change;
+    } rows[] = {
+        {offsetof(struct netdam_wire_header, version), 2},
+        {offsetof(struct netdam_wire_header, kind), NETDAM_KIND_REQUEST ^ NETDAM_KIND_RESPONSE},
+        {offsetof(struct netdam_wire_header, kind), 0x80},
+        {offsetof(struct netdam_wire_header, node_form), 1},
+        {offsetof(struct netdam_wire_header, header_length), 1},
+        {offsetof(struct netdam_wire_header, header_length) + 1, 1},
+        {offsetof(struct netdam_wire_header, flags) + (NETDAM_FLAG_TENANT < 256),
+         (uint8_t)(NETDAM_FLAG_TENANT | NETDAM_FLAG_TENANT >> 8)},
+        {offsetof(struct netdam_wire_header, flags) + (NETDAM_FLAG_IMMEDIATE < 256),
+         (uint8_t)(NETDAM_FLAG_IMMEDIATE | NETDAM_FLAG_IMMEDIATE >> 8)},
+    };
+    struct unit_request request = {.opcode = NETDAM_OP_ECHO, .number = 1};
+    uint8_t frame[UNIT_FRAME_ROOM];
+    unsigned others = 0;
+    size_t bytes;
+
+    (void)state;
+    start(0);
+    for (unsigned port = PORT; port < PORT + PATHS; port++) {
+        bytes = unit_request_frame(frame, 1, &request);
+        unit_put16(frame + 36, port);
+        unit_put16(frame + 40, 0);
+        frame[42 + offsetof(struct netdam_wire_header, kind)] = NETDAM_KIND_RESPONSE;
+        unit_receive(&b.u, frame, bytes);
+        assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_OTHER), others);
+        for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+            frame[42 + rows[i].at] ^= rows[i].change;
+            unit_receive(&b.u, frame, bytes);
+            frame[42 + rows[i].at] ^= rows[i].change;
+            others += port != PORT;
+            assert_int_equal(unit_counter(&b.u, NETDAM_COUNTER_RX_OTHER), others);
+        }
+    }
+    unit_stop(&b.u);
+}
+
 static void the_path_with_the_fewest_packets_under_way_is_next(void **state)
 {
     struct ndtest_packet p[4];
@@ -585,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_peer_may_have_fewer_paths_than_the_device_and_not_more),
         cmocka_unit_test(ports_end_where_there_are_no_more),
         cmocka_unit_test(answers_come_to_any_own_port_and_requests_to_the_first_only),
+        cmocka_unit_test(what_is_no_answer_is_not_taken_from_other_programs),
         cmocka_unit_test(the_path_with_the_fewest_packets_under_way_is_next),
         cmocka_unit_test(a_path_that_gets_empty_among_full_ones_is_next_at_once),
         cmocka_unit_test(whatever_ends_a_packet_takes_it_off_its_path),

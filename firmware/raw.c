@@ -16,8 +16,12 @@
 /* Descriptors of one queue pair before the next has its turn. */
 #define TURN_DESCRIPTORS 16u
 
-/* The ports of an unfragmented UDP packet, or NULL; `head` holds `bytes` of the frame, or HEAD_BYTES. */
-static const uint8_t *udp_ports(const uint8_t *head, size_t bytes)
+/* Of IPv4's flags and offset: 0 in a packet that is whole, and in one that has ports, the first of several too. */
+#define IS_FRAGMENT   0x3fffu
+#define IS_LATER_PART 0x1fffu
+
+/* The ports of a UDP packet, or NULL; `head` holds `bytes` of the frame, or HEAD_BYTES. */
+static const uint8_t *udp_ports(const uint8_t *head, size_t bytes, unsigned none_of)
 {
     const uint8_t *ip = head + NETDAM_ETHERNET_BYTES;
     unsigned type = ndfw_get16(head + 12);
@@ -25,7 +29,7 @@ static const uint8_t *udp_ports(const uint8_t *head, size_t bytes)
 
     if (type == ETHERTYPE_IPV4 && bytes >= NETDAM_ETHERNET_BYTES + NETDAM_IPV4_BYTES) {
         header = (size_t)(ip[0] & 15) * 4;
-        if (ip[0] >> 4 != 4 || header < NETDAM_IPV4_BYTES || (ndfw_get16(ip + 6) & 0x3fff) != 0 ||
+        if (ip[0] >> 4 != 4 || header < NETDAM_IPV4_BYTES || (ndfw_get16(ip + 6) & none_of) != 0 ||
             ip[9] != PROTOCOL_UDP) {
             return NULL;
         }
@@ -39,7 +43,7 @@ static const uint8_t *udp_ports(const uint8_t *head, size_t bytes)
 /* The rule that wins, or NULL. */
 static const struct ndfw_rule *find_rule(const struct ndfw *fw, const uint8_t *frame, size_t bytes, bool own_mac)
 {
-    const uint8_t *ports = udp_ports(frame, bytes);
+    const uint8_t *ports = udp_ports(frame, bytes, IS_FRAGMENT);
     const struct ndfw_rule *best = NULL;
 
     for (uint32_t i = 0; i < fw->rule_count; i++) {
@@ -122,7 +126,7 @@ void ndfw_raw_forget(struct ndfw *fw, uint32_t queue)
  */
 static bool may_send(const struct ndfw *fw, uint32_t queue, const uint8_t *head, size_t bytes)
 {
-    const uint8_t *ports = udp_ports(head, bytes);
+    const uint8_t *ports = udp_ports(head, bytes, IS_LATER_PART); /* who puts it together has the ports */
     const uint8_t *ip = head + NETDAM_ETHERNET_BYTES;
     bool bridge = false;
 

@@ -258,6 +258,22 @@ static void frames_in_another_name_are_not_sent(void **state)
         expect_wire(bytes);
     }
 
+    /* The first of several parts has the ports of the whole; of the others nobody makes a packet. */
+    for (unsigned fragment = 0x2000; fragment != 0; fragment = fragment == 0x2000 ? 1 : 0) {
+        bytes = make_udp(4, 1, 2, NETDAM_UDP_PORT, NETDAM_UDP_PORT);
+        memcpy(frame, other, 6);
+        memcpy(frame + 6, own, 6);
+        unit_put16(frame + 20, fragment);
+        send(bytes, 11);
+        if (fragment == 0x2000) {
+            unit_expect_completion(&raw, 11, NETDAM_STATUS_LOCAL_PERMISSION);
+            unit_expect_silence(&u);
+        } else {
+            unit_expect_completion(&raw, 11, NETDAM_STATUS_OK);
+            expect_wire(bytes);
+        }
+    }
+
     /* With options the ports lie further back; a cut header has none. */
     make(other, own, 0x0800, 100);
     memset(frame + 14, 0, 64);

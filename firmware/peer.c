@@ -290,10 +290,13 @@ static void receive_stale(struct ndfw *fw, struct ndfw_peer *peer, const struct 
 
 static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const struct ndfw_packet *packet)
 {
-    if (packet->status == NETDAM_STATUS_OK && packet->generation == peer->generation &&
+    /* Who is asked for the generation may not confirm none. */
+    if (packet->status == NETDAM_STATUS_OK && packet->generation == peer->generation && packet->generation != 0 &&
         packet->number <= peer->lane.floor && packet->number >= peer->confirmed) {
+        if (packet->number > peer->confirmed) {
+            peer->control_tries = 0; /* somebody listens, if late */
+        }
         peer->confirmed = packet->number;
-        peer->control_tries = 0; /* somebody listens, if late */
         if (peer->lane.flying == 0 && peer->confirmed == peer->lane.floor) {
             peer->control_deadline_ns = NETDAM_FW_NEVER;
         }

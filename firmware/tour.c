@@ -557,12 +557,14 @@ void ndfw_tour_confirmed(struct ndfw *fw, const struct ndfw_packet *packet)
     struct ndfw_peer *peer = ndfw_tour_answering(fw, packet);
 
     if (peer == NULL || packet->status != NETDAM_STATUS_OK || packet->generation != peer->way.generation ||
-        packet->number > chain->lane.floor || packet->number < peer->way.confirmed) {
+        packet->generation == 0 || packet->number > chain->lane.floor || packet->number < peer->way.confirmed) {
         ndfw_count(fw, NETDAM_COUNTER_RESPONSES_UNMATCHED, 1);
         return;
     }
+    if (packet->number > peer->way.confirmed) {
+        peer->way.tries = 0;
+    }
     peer->way.confirmed = packet->number;
-    peer->way.tries = 0;
     if (peer->way.confirmed >= peer->way.used && !peer->way.wanted) {
         peer->way.deadline_ns = NETDAM_FW_NEVER;
     }

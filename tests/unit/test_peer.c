@@ -358,6 +358,47 @@ static void confirmations_that_are_answered_late_are_sent_as_often_as_there_is_s
     unit_stop(&b.u);
 }
 
+/* Answers that confirm nothing: neither requests nor contexts wait for such a node without end. */
+static void a_node_that_confirms_nothing_is_given_up(void **state)
+{
+    struct netdam_fw_config config = bench_config();
+    struct ndtest_packet p;
+    unsigned asked = 0;
+
+    (void)state;
+    config.retries = 3;
+    bench_start(&b, &config, 4, 0);
+    bench_write(&b, 8, 1);
+    for (unsigned i = 0; i < 300; i++) {
+        if (unit_sent(&b.u, &p)) {
+            assert_int_equal(p.opcode, NETDAM_OP_CONFIRM);
+            unit_answer_ok(&b.u, &p, NULL);
+            asked++;
+        }
+        unit_run_for(&b.u, 10 * UNIT_MS);
+    }
+    assert_int_equal(asked, 1 + config.retries);
+    unit_expect_completion(&b.queue, 1, NETDAM_STATUS_TIMEOUT);
+    unit_stop(&b.u);
+
+    bench_start(&b, &config, 4, GENERATION);
+    bench_write(&b, 8, 1);
+    bench_expect_request(&b, &p, NETDAM_OP_WRITE, 1, GENERATION);
+    unit_answer_ok(&b.u, &p, NULL);
+    asked = 0;
+    for (unsigned i = 0; i < 300; i++) {
+        unit_run_for(&b.u, 10 * UNIT_MS);
+        if (unit_sent(&b.u, &p)) {
+            assert_int_equal(p.opcode, NETDAM_OP_CONFIRM);
+            p.number--; /* of which it had heard before */
+            unit_answer_ok(&b.u, &p, NULL);
+            asked++;
+        }
+    }
+    assert_int_equal(asked, 1 + config.retries);
+    unit_stop(&b.u);
+}
+
 /* A context that has just begun asks for the generation, as any does. */
 static void tell_generation(struct ndtest_packet *p, uint64_t number, uint64_t generation)
 {
@@ -572,6 +613,7 @@ int main(void)
         cmocka_unit_test(an_idle_requester_confirms_its_floor),
         cmocka_unit_test(a_confirmation_that_is_not_acknowledged_is_repeated_a_bounded_number_of_times),
         cmocka_unit_test(confirmations_that_are_answered_late_are_sent_as_often_as_there_is_something_to_confirm),
+        cmocka_unit_test(a_node_that_confirms_nothing_is_given_up),
         cmocka_unit_test(a_node_that_wants_to_hear_the_floor_hears_it_at_once),
         cmocka_unit_test(work_puts_the_confirmation_off),
         cmocka_unit_test(when_numbers_run_out_the_context_is_confirmed_and_renewed),

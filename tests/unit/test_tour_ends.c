@@ -321,6 +321,29 @@ static void a_dead_node_ends_what_visits_it_and_nothing_else(void **state)
     unit_stop(&t.u);
 }
 
+/* It answers, but does not say what it was asked. */
+static void a_node_that_tells_no_generation_ends_what_visits_it(void **state)
+{
+    struct tour_packet packet = {0};
+    unsigned asked = 0;
+
+    (void)state;
+    tour_start(&t, NULL, true);
+    tour_way(&t, 4)->generation = 0;
+    tour_post(&t, "W2 W4", 8, 1);
+    for (unsigned i = 0; i < 300; i++) {
+        if (tour_sent(&t, &packet)) {
+            assert_int_equal(packet.p.opcode, NETDAM_OP_CONFIRM);
+            tour_answer(&t, &packet, 0, OK, 0, NULL, 0);
+            asked++;
+        }
+        unit_run_for(&t.u, 10 * UNIT_MS);
+    }
+    assert_int_equal(asked, 1 + t.u.fw->config.retries);
+    tour_expect_end(&t, 1, NETDAM_STATUS_TIMEOUT, 1, 0);
+    unit_stop(&t.u);
+}
+
 static void a_node_without_link_layer_address_is_unreachable(void **state)
 {
     struct netdam_completion completion;
@@ -561,6 +584,7 @@ int main(void)
         cmocka_unit_test(the_list_is_copied_when_the_descriptor_is_taken),
         cmocka_unit_test(first_contact_asks_each_node_that_names_memory),
         cmocka_unit_test(a_dead_node_ends_what_visits_it_and_nothing_else),
+        cmocka_unit_test(a_node_that_tells_no_generation_ends_what_visits_it),
         cmocka_unit_test(a_node_without_link_layer_address_is_unreachable),
         cmocka_unit_test(refusals_name_their_hop_and_tell_what_was_stored_before),
         cmocka_unit_test(answers_that_do_not_fit_are_not_taken),

@@ -92,23 +92,35 @@ static void soft_tap(void *opaque, bool outgoing, const uint8_t *datagram, size_
     udp->config.tap(udp->config.opaque, outgoing, datagram, bytes);
 }
 
-/* How much the firmware keeps: the names are those of the limits. */
-static bool set_limit(struct netdam_soft_limits *limits, const char *name, uint64_t number)
+/* Where an option's number goes, or NULL if there is no such option. How much the firmware keeps is named by the limits. */
+static uint32_t *number_place(struct netdam_soft_config *soft, const char *option)
 {
+    if (strcmp(option, "mtu") == 0) {
+        return &soft->mtu;
+    }
+    if (strcmp(option, "paths") == 0) {
+        return &soft->paths;
+    }
+    if (strcmp(option, "queue-pairs") == 0) {
+        return &soft->queue_pairs;
+    }
+    if (strcmp(option, "memif-id") == 0) {
+        return &soft->memif_id;
+    }
 #define LIMIT(field, text)                                                                                             \
-    if (strcmp(name, #field) == 0) {                                                                                   \
-        limits->field = (uint32_t)number;                                                                              \
-        return true;                                                                                                   \
+    if (strcmp(option, #field) == 0) {                                                                                 \
+        return &soft->limits.field;                                                                                    \
     }
     NETDAM_SOFT_LIMIT_LIST(LIMIT)
 #undef LIMIT
-    return false;
+    return NULL;
 }
 
 /* One "name=value" of the device string. */
 static int parse_option(char *option, struct netdam_soft_config *soft, const struct ndlib_log *log)
 {
     char *value = strchr(option, '=');
+    uint32_t *place;
     uint64_t number;
 
     if (!value) {
@@ -152,32 +164,24 @@ static int parse_option(char *option, struct netdam_soft_config *soft, const str
         }
         return 0;
     }
+    place = number_place(soft, option);
+    if (!place && strcmp(option, "memory") != 0) {
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp: unknown option \"%s\"", option);
+        return -EINVAL;
+    }
     if (!ndlib_parse_size(value, &number)) {
         ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s: \"%s\" is not a size", option, value);
         return -EINVAL;
     }
-    if (strcmp(option, "memory") == 0) {
+    if (!place) {
         soft->memory_bytes = number;
         return 0;
     }
-    if (strcmp(option, "memif-id") == 0 && number <= UINT32_MAX) {
-        soft->memif_id = (uint32_t)number;
-        return 0;
-    }
-    if (number == 0 || number > UINT32_MAX) {
+    if (number > UINT32_MAX || (number == 0 && place != &soft->memif_id)) {
         ndlib_log(log, NETDAM_LOG_ERROR, "udp: %s=%s is out of range", option, value);
         return -EINVAL;
     }
-    if (strcmp(option, "mtu") == 0) {
-        soft->mtu = (uint32_t)number;
-    } else if (strcmp(option, "paths") == 0) {
-        soft->paths = (uint32_t)number;
-    } else if (strcmp(option, "queue-pairs") == 0) {
-        soft->queue_pairs = (uint32_t)number;
-    } else if (!set_limit(&soft->limits, option, number)) {
-        ndlib_log(log, NETDAM_LOG_ERROR, "udp: unknown option \"%s\"", option);
-        return -EINVAL;
-    }
+    *place = (uint32_t)number;
     return 0;
 }
 

@@ -338,6 +338,7 @@ static void bad_device_names_are_named(void **state)
         {"udp:127.0.0.1:0,mtu=0", "mtu=0"},
         {"udp:127.0.0.1:0,mtu=100", "udp:127.0.0.1:0,mtu=100"},
         {"udp:127.0.0.1:0,queue-pairs=8G", "queue-pairs"},
+        {"udp:127.0.0.1:0,memf=/tmp/x", "unknown option \"memf\""},
         {"udp:127.0.0.1:0,merge=1", "merge"},
         {"udp:127.0.0.1:0,colour=1", "colour"},
         {"udp:127.0.0.1:99999", "99999"},

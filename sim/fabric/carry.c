@@ -17,8 +17,15 @@ static uint64_t part_seed(const struct ndfab_fabric *fabric, unsigned kind, uint
     return ndsim_mix(fabric->topology.seed ^ ndsim_mix((uint64_t)kind << 32 | index));
 }
 
+/* A buffer counts its owners in 16 bits. */
+#define OWNERS_MAX 32768u
+
+/* The frame with one more owner; NULL if it has too many. */
 static struct rte_mbuf *shared(struct rte_mbuf *frame)
 {
+    if (rte_mbuf_refcnt_read(frame) >= OWNERS_MAX) {
+        return NULL;
+    }
     rte_pktmbuf_refcnt_update(frame, 1);
     return frame;
 }
@@ -65,12 +72,17 @@ static void on_arrival(void *opaque, uint64_t frame, uint64_t now_ns)
     }
 }
 
-/* Only what is due at the time that the loop has reached happens at once, lest frames overtake those in the heap. */
+/*
+ * Only what is due at the time that the loop has reached happens at once, lest frames overtake those in the heap. Without a
+ * frame, which had too many owners, one is lost.
+ */
 static void deliver(struct ndfab_way *way, struct rte_mbuf *frame, const struct ndsim_delivery *delivery)
 {
     uint64_t now_ns = way->fabric->loop.now_ns;
 
-    frame = damaged(way->fabric, frame, delivery);
+    if (frame != NULL) {
+        frame = damaged(way->fabric, frame, delivery);
+    }
     if (frame == NULL) {
         way->lost_copies++;
     } else if (delivery->at_ns <= now_ns) {
@@ -140,7 +152,9 @@ static void on_port(void *opaque, uint64_t port, uint64_t now_ns)
 
 static void pass_on(struct ndfab_switch *at, const struct ndsim_forward *forward, struct rte_mbuf *frame)
 {
-    if (!at->sw.config.priorities) {
+    if (frame == NULL) {
+        at->lost_copies++;
+    } else if (!at->sw.config.priorities) {
         carry(&at->fabric->ways[at->out[forward->port]], frame, forward->at_ns);
     } else if (ndsim_switch_put(&at->sw, forward, (uintptr_t)frame, frame->pkt_len)) {
         at->waiting++;

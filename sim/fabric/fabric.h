@@ -59,7 +59,7 @@ struct ndfab_way {
     bool by_hand;         /* taken down or up by control: the file's times no longer count */
     uint32_t next_down;   /* of the file's times */
     uint64_t arrived;     /* at the other end */
-    uint64_t lost_copies; /* dropped: no memory for a copy or an event */
+    uint64_t lost_copies; /* dropped: no memory for a copy or an event, or too many owners */
     uint64_t in_flight;
     struct ndfab_capture *capture;
 };
@@ -71,7 +71,7 @@ struct ndfab_switch {
     uint32_t out[NDSIM_SWITCH_PORTS_MAX]; /* ways */
     uint64_t due_ns[NDSIM_SWITCH_PORTS_MAX];
     uint64_t copies;      /* frames that left more than once, less one each */
-    uint64_t lost_copies; /* dropped: no memory */
+    uint64_t lost_copies; /* dropped: no memory, or too many owners */
     uint64_t waiting;     /* in the queues of priorities */
 };
 

@@ -116,6 +116,26 @@ def a_copy_is_damaged_alone():
 
 
 @test
+def a_frame_has_no_more_owners_than_a_buffer_counts():
+    pcap_write("in.pcap", numbered(1, 60))
+    hops = ["a"] + ["s%d" % n for n in range(16)] + ["b"]
+    fabric = Fabric('ports = ( { name = "a"; type = "pcap"; read = "in.pcap"; }, { name = "b"; type = "pcap"; write = "out.pcap"; },'
+                    '{ name = "e"; count = 2; } ); switches = ( %s, { name = "s"; } ); links = ( %s );' % (
+                        ", ".join('{ name = "%s"; }' % name for name in hops[1:-1]),
+                        ", ".join('{ from = "%s"; to = "%s"; duplicate = "100%%"; delay = "1ms"; }' % pair for pair in zip(hops, hops[1:])) +
+                        ', { from = "e"; to = "s"; delay = "1ms"; }'))
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    counters = fabric.control.until(lambda c: by_name(c["ports"], "a")["in_frames"] == 1 and c["totals"]["under_way"] == 0, "all through")
+    lost = sum(one["dropped"]["memory"] for one in counters["links"])
+    expect(lost > 0 and counters["totals"]["balanced"], lost, counters["totals"])
+    ends.do("send", 0, 1, 2000, 600)
+    ends.do("wait", 1, 2000)
+    ends.stop()
+    fabric.stop()
+
+
+@test
 def faults_by_chance_repeat_with_the_seed_and_differ_without():
     seen = []
     for seed in (7, 7, 8):

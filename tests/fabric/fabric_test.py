@@ -129,8 +129,8 @@ def a_frame_has_no_more_owners_than_a_buffer_counts():
     counters = fabric.control.until(lambda c: by_name(c["ports"], "a")["in_frames"] == 1 and c["totals"]["under_way"] == 0, "all through")
     lost = sum(one["dropped"]["memory"] for one in counters["links"])
     expect(lost > 0 and counters["totals"]["balanced"], lost, counters["totals"])
-    ends.do("send", 0, 1, 2000, 600)
-    ends.do("wait", 1, 2000)
+    ends.do("send", 0, 1, 500, 600)
+    ends.do("wait", 1, 500)
     ends.stop()
     fabric.stop()
 

@@ -4,6 +4,8 @@
 MUTANTS_O = $(O)/mutants
 MUTANTS_PROGRAMS = $(UNIT_TESTS) $(GOLDEN_TEST) $(PROPERTY)
 
+CHECKS += tests/mutants/texts_test.py
+
 .PHONY: mutants
 mutants: ## single mutations of the firmware against unit, golden and property tests; 90% must be noticed
 	$(Q)$(MAKE) --no-print-directory O='$(MUTANTS_O)' SAN= OPT='-O1' FW_CFLAGS='-std=c11 -O1 $(MUTANTS_FLAGS) -MMD -MP $(FW_INCLUDES)' \

@@ -74,11 +74,11 @@ LANE_MUTANTS = [
      "*right = fw->generation;"),
 ]
 
-GO_ON_AGAIN = "} else { go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN); }"
+GO_ON_AGAIN = "} else { go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw)); }"
 HOP_MUTANTS = [
     ("a hop that has executed and does not pass on", GO_ON_AGAIN, "} else { not_forwarded(fw, packet); }"),
     ("a hop that has executed and answers instead of passing on", GO_ON_AGAIN,
-     "} else { hop->last = true; go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN); }"),
+     "} else { hop->last = true; go_on(fw, packet, hop, &result, memory, NETDAM_FLAG_AGAIN | ndfw_lane_wish(fw)); }"),
     ("reads of a storing chain without lane",
      "hop->with_lane = hop->stores_later && packet->opcode != NETDAM_OP_FORWARD;",
      "hop->with_lane = hop->stores_later && (netdam_op_flags(packet->opcode) & NETDAM_OPF_MODIFIES) != 0;"),

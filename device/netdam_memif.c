@@ -153,6 +153,7 @@ void netdam_memif_tell(NetdamState *s)
     X(receive_frames, "memif-receive-frames", "frames received over the memif link")                                   \
     X(receive_bytes, "memif-receive-bytes", "bytes received over the memif link")                                      \
     X(receive_too_long, "memif-receive-too-long", "frames dropped because they were longer than the MTU allows")       \
+    X(receive_scattered, "memif-receive-scattered", "frames dropped because they came in more than 64 buffers")        \
     X(receive_empty, "memif-receive-empty", "frames without bytes, dropped")                                           \
     X(receive_reset, "memif-receive-reset", "frames dropped by a reset of the card")                                   \
     X(connects, "memif-connects", "times that the link came up")                                                       \

@@ -128,7 +128,7 @@ int netdam_soft_interrupt_fd(struct netdam_soft *soft, unsigned vector);
 struct netdam_soft_statistics {
     uint64_t datagrams_sent;
     uint64_t datagrams_taken;
-    uint64_t taken_too_long; /* dropped: longer than the largest IP packet of any MTU */
+    uint64_t taken_too_long; /* dropped: longer than the largest IP packet of any MTU, or in too many pieces */
     uint64_t not_sendable;   /* frames of the firmware that are neither ARP nor UDP over IPv4 from its own port */
     uint64_t send_errors;    /* datagrams that the socket refused for good; on a memif link, lost because it was down */
     uint64_t send_blocked;   /* times that the socket, or the link's ring, was full */

@@ -376,7 +376,7 @@ void ndsim_port_statistics(const struct ndsim_port *port, struct netdam_soft_sta
         ndsim_memif_get_statistics(port->memif, &link);
         statistics->datagrams_sent = link.transmit_frames;
         statistics->datagrams_taken = link.receive_frames;
-        statistics->taken_too_long = link.receive_too_long;
+        statistics->taken_too_long = link.receive_too_long + link.receive_scattered;
         statistics->send_errors = link.transmit_down + link.transmit_stalled + link.transmit_too_long;
         statistics->send_blocked = link.transmit_full;
     }

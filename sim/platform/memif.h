@@ -88,13 +88,14 @@ struct ndsim_memif_statistics {
     uint64_t transmit_kicks;    /* wake-ups sent to the peer */
     uint64_t receive_frames;
     uint64_t receive_bytes;
-    uint64_t receive_too_long; /* dropped: longer than frame_bytes */
-    uint64_t receive_empty;    /* dropped: no bytes */
-    uint64_t receive_reset;    /* dropped by ndsim_memif_reset */
-    uint64_t connects;         /* the link came up */
-    uint64_t disconnects;      /* and went down */
-    uint64_t refusals;         /* peers refused before the link was up */
-    uint64_t protocol_errors;  /* links and peers given up because the peer broke the protocol */
+    uint64_t receive_too_long;  /* dropped: longer than frame_bytes */
+    uint64_t receive_scattered; /* dropped: in more than 64 buffers */
+    uint64_t receive_empty;     /* dropped: no bytes */
+    uint64_t receive_reset;     /* dropped by ndsim_memif_reset */
+    uint64_t connects;          /* the link came up */
+    uint64_t disconnects;       /* and went down */
+    uint64_t refusals;          /* peers refused before the link was up */
+    uint64_t protocol_errors;   /* links and peers given up because the peer broke the protocol */
 };
 
 struct ndsim_memif;

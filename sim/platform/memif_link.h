@@ -14,7 +14,7 @@
 /* Of all regions of a peer together: whoever touches a page first is charged for it, and that may be us. */
 #define MEMIF_REGION_BYTES_MAX (UINT64_C(1) << 30)
 
-/* A frame of ours is spread over at most this many buffers of a peer. */
+/* A frame is spread over at most this many buffers, either way: each may cost a system call. */
 #define MEMIF_PIECES_MAX 64
 
 /* Memory of the client. Not sealed against shrinking it is never mapped, but read and written by system calls. */

@@ -304,7 +304,8 @@ static const uint8_t *take_frame(struct memif_link *link, size_t *bytes)
     struct memif_queue *queue = &link->receive;
     const struct memif_region *region;
     struct descriptor part;
-    bool too_long = false;
+    uint64_t *refused = NULL; /* which counter counts it */
+    unsigned parts = 0;
     size_t total = 0;
 
     *bytes = 0;
@@ -318,8 +319,13 @@ static const uint8_t *take_frame(struct memif_link *link, size_t *bytes)
         return part.length != 0 ? region->base + part.offset : NULL;
     }
     for (;;) {
-        too_long = too_long || part.length > link->frame_bytes - total;
-        if (!too_long) {
+        parts++;
+        if (refused == NULL && part.length > link->frame_bytes - total) {
+            refused = &link->statistics->receive_too_long;
+        } else if (refused == NULL && parts > MEMIF_PIECES_MAX) {
+            refused = &link->statistics->receive_scattered;
+        }
+        if (refused == NULL) {
             if (!copy_part(link, &part, total)) {
                 return NULL;
             }
@@ -339,8 +345,8 @@ static const uint8_t *take_frame(struct memif_link *link, size_t *bytes)
             return NULL;
         }
     }
-    if (too_long) {
-        link->statistics->receive_too_long++;
+    if (refused != NULL) {
+        (*refused)++;
         return NULL;
     }
     link->statistics->receive_empty += total == 0;

@@ -613,6 +613,42 @@ static void count(void *opaque, const uint8_t *frame, size_t bytes)
     *last = bytes;
 }
 
+static void chains_of_too_many_buffers_are_dropped(void **state)
+{
+    static const struct script_client many = {.log2_slots = 8};
+    static const struct {
+        unsigned buffers;
+        uint32_t length; /* of each but the last, which has 36 bytes more */
+        bool taken;
+    } cases[] = {{64, 1, true}, {65, 1, false}, {256, 0, false}, {64, 0, true}, {65, 0, false}};
+    struct bench bench;
+    struct memif_ring *ring;
+    uint64_t dropped = 0;
+    uint16_t head = 0;
+    unsigned i;
+    unsigned at;
+
+    open_bench(&bench, state, false, &many);
+    ring = bench.peer.ring[SCRIPT_S2M];
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t last = 0;
+
+        for (at = 1; at <= cases[i].buffers; at++, head++) {
+            bool more = at < cases[i].buffers;
+
+            script_describe(ring, head % 256, more ? MEMIF_CHAINED : 0, 0, cases[i].length + (more ? 0 : 36), 16384);
+        }
+        atomic_store(&ring->head, head);
+        assert_int_equal(ndsim_memif_receive(bench.memif, 100, count, &last), 1);
+        assert_int_equal(last, cases[i].taken ? 64 * cases[i].length + 36 : 0);
+        dropped += !cases[i].taken;
+        assert_int_equal(rig_statistics(bench.memif).receive_scattered, dropped);
+        assert_int_equal(atomic_load(&ring->tail), head);
+    }
+    assert_true(ndsim_memif_link_up(bench.memif));
+    close_bench(&bench);
+}
+
 static void a_chain_mark_left_in_place_means_nothing_the_next_time(void **state)
 {
     struct bench bench;
@@ -846,6 +882,7 @@ int main(void)
         TEST(a_server_that_overfills_a_buffer_breaks_the_link),
         TEST(chains_without_end_break_the_link),
         TEST(chains_longer_than_a_frame_are_dropped),
+        TEST(chains_of_too_many_buffers_are_dropped),
         TEST(a_chain_mark_left_in_place_means_nothing_the_next_time),
         TEST(a_region_that_is_not_sealed_is_used_and_may_shrink),
         TEST(a_link_outlives_its_peer_until_its_owner_looks),

@@ -304,7 +304,7 @@ static const uint8_t *take_frame(struct memif_link *link, size_t *bytes)
     struct memif_queue *queue = &link->receive;
     const struct memif_region *region;
     struct descriptor part;
-    uint64_t *refused = NULL; /* which counter counts it */
+    bool too_long = false;
     unsigned parts = 0;
     size_t total = 0;
 
@@ -320,12 +320,8 @@ static const uint8_t *take_frame(struct memif_link *link, size_t *bytes)
     }
     for (;;) {
         parts++;
-        if (refused == NULL && part.length > link->frame_bytes - total) {
-            refused = &link->statistics->receive_too_long;
-        } else if (refused == NULL && parts > MEMIF_PIECES_MAX) {
-            refused = &link->statistics->receive_scattered;
-        }
-        if (refused == NULL) {
+        too_long = too_long || part.length > link->frame_bytes - total;
+        if (!too_long && parts <= MEMIF_PIECES_MAX) {
             if (!copy_part(link, &part, total)) {
                 return NULL;
             }
@@ -345,8 +341,9 @@ static const uint8_t *take_frame(struct memif_link *link, size_t *bytes)
             return NULL;
         }
     }
-    if (refused != NULL) {
-        (*refused)++;
+    if (too_long || parts > MEMIF_PIECES_MAX) {
+        link->statistics->receive_too_long += too_long;
+        link->statistics->receive_scattered += !too_long;
         return NULL;
     }
     link->statistics->receive_empty += total == 0;

@@ -151,9 +151,9 @@ void ndsim_topology_free(struct ndsim_topology *topology);
 
 /*
  * For each switch, in `masks`, the mask of its ports that lead to the edge `port`, all on shortest paths; and of those
- * that belong to a tree for broadcasts. Links of which `dead` says so are not used; NULL: all are.
+ * that belong to the trees for broadcasts, by ndsim_trees(). Links of which `dead` says so are not used; NULL: all are.
  */
 void ndsim_topology_ways(const struct ndsim_topology *topology, const bool *dead, uint32_t port, uint32_t *masks);
-void ndsim_topology_tree(const struct ndsim_topology *topology, const bool *dead, uint32_t *masks);
+uint32_t ndsim_topology_trees(const struct ndsim_topology *topology, const bool *dead, uint32_t *masks);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ways through a topology: shortest paths between edges, and a tree for broadcasts. */
+/* The ways through a topology: shortest paths between edges, and trees for broadcasts. */
 #include "topology.h"
+
+#include "vt/trees.h"
 
 #include <string.h>
 
@@ -72,40 +74,22 @@ void ndsim_topology_ways(const struct ndsim_topology *topology, const bool *dead
     }
 }
 
-/* Grows the tree of one part of the network; what is in it already stays alone. */
-static void plant(const struct ndsim_topology *topology, const bool *dead, uint32_t root, bool *planted,
-                  uint32_t *masks)
+uint32_t ndsim_topology_trees(const struct ndsim_topology *topology, const bool *dead, uint32_t *masks)
 {
-    uint32_t distance[NDSIM_TOPOLOGY_PARTS_MAX];
+    struct ndsim_trunk trunks[NDSIM_TOPOLOGY_PARTS_MAX];
+    uint32_t edges[NDSIM_TOPOLOGY_PARTS_MAX] = {0};
+    uint32_t trunk_count = 0;
     struct step step;
 
-    measure(topology, dead, root, distance);
-    planted[root] = true;
     for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-        if (get_step(topology, dead, i, &step) && step.trunk && distance[step.far->index] != UINT32_MAX &&
-            distance[step.far->index] + 1 == distance[step.near->index] && !planted[step.near->index]) {
-            planted[step.near->index] = true;
-            masks[step.near->index] |= UINT32_C(1) << step.near->port;
-            masks[step.far->index] |= UINT32_C(1) << step.far->port;
-        }
-    }
-}
+        bool alive = get_step(topology, dead, i, &step);
 
-void ndsim_topology_tree(const struct ndsim_topology *topology, const bool *dead, uint32_t *masks)
-{
-    bool planted[NDSIM_TOPOLOGY_PARTS_MAX] = {false};
-    struct step step;
-
-    memset(masks, 0, topology->switch_count * sizeof(*masks));
-    for (uint32_t i = 0; i < topology->link_count * 2; i++) {
-        get_step(topology, dead, i, &step);
         if (step.near->kind == NDSIM_END_SWITCH && step.far->kind == NDSIM_END_PORT) {
-            masks[step.near->index] |= UINT32_C(1) << step.near->port;
+            edges[step.near->index] |= UINT32_C(1) << step.near->port;
+        } else if (alive && step.trunk && i % 2 == 0) {
+            trunks[trunk_count++] =
+                (struct ndsim_trunk){{step.near->index, step.far->index}, {step.near->port, step.far->port}};
         }
     }
-    for (uint32_t i = 0; i < topology->switch_count; i++) {
-        if (!planted[i]) {
-            plant(topology, dead, i, planted, masks);
-        }
-    }
+    return ndsim_trees(trunks, trunk_count, edges, topology->switch_count, masks);
 }

@@ -174,7 +174,7 @@ static void arrive_at_switch(struct ndfab_switch *at, uint32_t port, struct rte_
                       counts[NDSIM_SWITCH_BUFFER_DROPS] + counts[NDSIM_SWITCH_NO_WAY];
     /* The model looks at less than NDFAB_HEAD bytes, but goes by the length of the whole. */
     const uint8_t *head = rte_pktmbuf_read(frame, 0, RTE_MIN(frame->pkt_len, NDFAB_HEAD), buffer);
-    unsigned count = ndsim_switch_forward(&at->sw, port, head, frame->pkt_len, now_ns, forwards);
+    unsigned count = ndsim_switch_forward(&at->sw, port, head, frame->pkt_len, frame->hash.usr, now_ns, forwards);
 
     at->copies += counts[NDSIM_SWITCH_FORWARDED] + counts[NDSIM_SWITCH_QUEUE_DROPS] +
                   counts[NDSIM_SWITCH_BUFFER_DROPS] + counts[NDSIM_SWITCH_NO_WAY] - before - 1;
@@ -202,7 +202,7 @@ static void arrive(struct ndfab_way *way, struct rte_mbuf *frame, uint64_t now_n
 void ndfab_carry_in(struct ndfab_port *port, struct rte_mbuf *frame)
 {
     struct ndfab_fabric *fabric = port->fabric;
-    uint8_t buffer[NDFAB_FRAME_MIN];
+    uint8_t buffer[NDFAB_HEAD];
     const uint8_t *head;
 
     if (frame->pkt_len < NDFAB_FRAME_MIN || frame->pkt_len > fabric->topology.frame_bytes) {
@@ -210,7 +210,9 @@ void ndfab_carry_in(struct ndfab_port *port, struct rte_mbuf *frame)
         rte_pktmbuf_free(frame);
         return;
     }
-    head = rte_pktmbuf_read(frame, 0, NDFAB_FRAME_MIN, buffer);
+    head = rte_pktmbuf_read(frame, 0, RTE_MIN(frame->pkt_len, NDFAB_HEAD), buffer);
+    /* Copies of the frame keep it: all switches use the same tree. */
+    frame->hash.usr = ndsim_turns_take(&fabric->turns, head, RTE_MIN(frame->pkt_len, NDFAB_HEAD));
     port->counts.in_frames++;
     port->counts.in_bytes += frame->pkt_len;
     if (memcmp(head + 6, port->last_station, sizeof(port->last_station)) != 0) {
@@ -306,6 +308,7 @@ bool ndfab_carry_open(struct ndfab_fabric *fabric)
     const struct ndsim_topology *topology = &fabric->topology;
 
     ndsim_loop_init(&fabric->loop, fabric->start_ns);
+    ndsim_turns_init(&fabric->turns, part_seed(fabric, 4, 0));
     fabric->ways = calloc(topology->link_count * 2 + 1, sizeof(*fabric->ways));
     fabric->switches = calloc(topology->switch_count + 1, sizeof(*fabric->switches));
     if (fabric->ways == NULL || fabric->switches == NULL) {

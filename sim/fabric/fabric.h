@@ -5,6 +5,7 @@
 
 #include "topology.h"
 #include "vt/loop.h"
+#include "vt/turns.h"
 
 #include <rte_hash.h>
 #include <rte_mbuf.h>
@@ -86,7 +87,9 @@ struct ndfab_fabric {
     struct ndfab_port *ports;
     struct ndfab_way *ways;
     struct ndfab_switch *switches;
-    uint32_t *masks;           /* by port and switch: the switch's ports that lead to that port */
+    uint32_t *masks; /* by port and switch: the switch's ports that lead to that port */
+    uint32_t *trees; /* by tree and switch: the switch's ports that belong to that tree */
+    struct ndsim_turns turns;
     bool *dead;                /* links that the switches know to be down */
     struct rte_hash *stations; /* MAC address to port */
     uint32_t station_limit;    /* of each port */

@@ -57,8 +57,9 @@ bool ndfab_stations_open(struct ndfab_fabric *fabric)
 
     fabric->stations = rte_hash_create(&parameters);
     fabric->masks = calloc((size_t)topology->port_count * topology->switch_count + 1, sizeof(*fabric->masks));
+    fabric->trees = calloc((size_t)topology->switch_count * NDSIM_SWITCH_TREES_MAX + 1, sizeof(*fabric->trees));
     fabric->dead = calloc(topology->link_count + 1, sizeof(*fabric->dead));
-    if (fabric->stations == NULL || fabric->masks == NULL || fabric->dead == NULL) {
+    if (fabric->stations == NULL || fabric->masks == NULL || fabric->trees == NULL || fabric->dead == NULL) {
         fprintf(stderr, "netdam-fabric: not enough memory\n");
         return false;
     }
@@ -79,6 +80,7 @@ void ndfab_stations_close(struct ndfab_fabric *fabric)
 {
     rte_hash_free(fabric->stations);
     free(fabric->masks);
+    free(fabric->trees);
     free(fabric->dead);
 }
 
@@ -135,14 +137,19 @@ static void refill(struct ndfab_fabric *fabric)
 void ndfab_stations_reroute(struct ndfab_fabric *fabric)
 {
     const struct ndsim_topology *topology = &fabric->topology;
-    uint32_t tree[NDSIM_TOPOLOGY_PARTS_MAX];
+    uint32_t tree_count;
 
     for (uint32_t i = 0; i < topology->port_count; i++) {
         ndsim_topology_ways(topology, fabric->dead, i, &fabric->masks[(size_t)i * topology->switch_count]);
     }
-    ndsim_topology_tree(topology, fabric->dead, tree);
+    tree_count = ndsim_topology_trees(topology, fabric->dead, fabric->trees);
     for (uint32_t i = 0; i < topology->switch_count; i++) {
-        fabric->switches[i].sw.flood = tree[i];
+        struct ndsim_switch *sw = &fabric->switches[i].sw;
+
+        sw->tree_count = tree_count;
+        for (uint32_t tree = 0; tree < tree_count; tree++) {
+            sw->flood[tree] = fabric->trees[(size_t)tree * topology->switch_count + i];
+        }
     }
     refill(fabric);
 }

@@ -2,6 +2,8 @@
 /* A network in virtual time: carries frames as the models of links and switches decide. */
 #include "vt/net.h"
 
+#include "vt/trees.h"
+
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
@@ -12,6 +14,7 @@ struct ndsim_frame {
     struct ndsim_frame *next;
     struct ndsim_frame **link; /* what points to it */
     uint32_t bytes;
+    uint32_t turn;
     uint8_t data[];
 };
 
@@ -23,12 +26,18 @@ static void *checked(void *memory)
     return memory;
 }
 
+static uint64_t part_seed(const struct ndsim_net *net, unsigned kind, uint32_t index)
+{
+    return ndsim_mix(net->seed ^ ndsim_mix((uint64_t)kind << 32 | index));
+}
+
 void ndsim_net_init(struct ndsim_net *net, uint64_t seed, uint64_t start_ns)
 {
     memset(net, 0, sizeof(*net));
     ndsim_loop_init(&net->loop, start_ns);
     net->seed = seed;
     net->hash = seed;
+    ndsim_turns_init(&net->turns, part_seed(net, 4, 0));
 }
 
 void ndsim_net_fini(struct ndsim_net *net)
@@ -64,12 +73,13 @@ struct ndsim_end ndsim_end_switch(uint32_t sw, uint32_t port)
 
 static void on_arrival(void *opaque, uint64_t link, uint64_t now_ns);
 
-static struct ndsim_frame *add_frame(struct ndsim_net *net, const uint8_t *data, uint32_t bytes)
+static struct ndsim_frame *add_frame(struct ndsim_net *net, const uint8_t *data, uint32_t bytes, uint32_t turn)
 {
     struct ndsim_frame *frame = checked(malloc(sizeof(*frame) + bytes));
 
     frame->net = net;
     frame->bytes = bytes;
+    frame->turn = turn;
     memcpy(frame->data, data, bytes);
     frame->next = net->under_way;
     frame->link = &net->under_way;
@@ -90,13 +100,14 @@ static void remove_frame(struct ndsim_frame *frame)
 }
 
 /* Puts a frame on a link. */
-static void carry(struct ndsim_net *net, uint32_t link, const uint8_t *data, uint32_t bytes, uint64_t at_ns)
+static void carry(struct ndsim_net *net, uint32_t link, const uint8_t *data, uint32_t bytes, uint32_t turn,
+                  uint64_t at_ns)
 {
     struct ndsim_delivery deliveries[NDSIM_LINK_COPIES_MAX];
     unsigned count = ndsim_link_send(&net->links[link]->link, bytes, at_ns, deliveries);
 
     for (unsigned i = 0; i < count; i++) {
-        struct ndsim_frame *frame = add_frame(net, data, bytes);
+        struct ndsim_frame *frame = add_frame(net, data, bytes, turn);
 
         for (uint32_t n = 0; n < deliveries[i].flips; n++) {
             frame->data[deliveries[i].bits[n] / 8] ^= (uint8_t)(1u << deliveries[i].bits[n] % 8);
@@ -153,7 +164,7 @@ static void on_port(void *opaque, uint64_t switch_and_port, uint64_t now_ns)
     if (ndsim_queues_take(&at->sw.queues[port], now_ns, &name, &leaves_ns)) {
         struct ndsim_frame *frame = (struct ndsim_frame *)(uintptr_t)name;
 
-        carry(net, at->out[port], frame->data, frame->bytes, leaves_ns);
+        carry(net, at->out[port], frame->data, frame->bytes, frame->turn, leaves_ns);
         remove_frame(frame);
     }
     watch_port(net, index, port);
@@ -163,7 +174,7 @@ static void on_port(void *opaque, uint64_t switch_and_port, uint64_t now_ns)
 static void wait_at_port(struct ndsim_net *net, uint32_t index, const struct ndsim_forward *forward,
                          const struct ndsim_frame *frame)
 {
-    struct ndsim_frame *copy = add_frame(net, frame->data, frame->bytes);
+    struct ndsim_frame *copy = add_frame(net, frame->data, frame->bytes, frame->turn);
 
     if (!ndsim_switch_put(&net->switches[index]->sw, forward, (uintptr_t)copy, copy->bytes)) {
         abort();
@@ -176,7 +187,7 @@ static void arrive_at_switch(struct ndsim_net *net, const struct ndsim_end *end,
 {
     struct ndsim_net_switch *at = net->switches[end->index];
     struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX];
-    unsigned count = ndsim_switch_forward(&at->sw, end->port, frame->data, frame->bytes, now_ns, forwards);
+    unsigned count = ndsim_switch_forward(&at->sw, end->port, frame->data, frame->bytes, frame->turn, now_ns, forwards);
 
     for (unsigned i = 0; i < count; i++) {
         if ((at->joined >> forwards[i].port & 1) == 0) {
@@ -185,7 +196,7 @@ static void arrive_at_switch(struct ndsim_net *net, const struct ndsim_end *end,
         if (at->sw.config.priorities) {
             wait_at_port(net, end->index, &forwards[i], frame);
         } else {
-            carry(net, at->out[forwards[i].port], frame->data, frame->bytes, forwards[i].at_ns);
+            carry(net, at->out[forwards[i].port], frame->data, frame->bytes, frame->turn, forwards[i].at_ns);
         }
     }
 }
@@ -215,7 +226,7 @@ static void node_transmit(void *opaque, struct ndsim_node *node, const uint8_t *
         net->left(net->opaque, (uint32_t)node->index, frame, bytes, at_ns);
     }
     if (from->joined) {
-        carry(net, from->out, frame, bytes, at_ns);
+        carry(net, from->out, frame, bytes, ndsim_turns_take(&net->turns, frame, bytes), at_ns);
     }
 }
 
@@ -225,11 +236,6 @@ static uint64_t node_backlog(void *opaque, struct ndsim_node *node, uint64_t now
     const struct ndsim_net_node *from = &net->nodes[node->index];
 
     return from->joined ? ndsim_link_backlog(&net->links[from->out]->link, now_ns) : 0;
-}
-
-static uint64_t part_seed(const struct ndsim_net *net, unsigned kind, uint32_t index)
-{
-    return ndsim_mix(net->seed ^ ndsim_mix((uint64_t)kind << 32 | index));
 }
 
 uint32_t ndsim_net_add_node(struct ndsim_net *net, const struct netdam_fw_ops *ops, void *state, const uint8_t mac[6],
@@ -365,32 +371,31 @@ static bool route_to(struct ndsim_net *net, uint32_t node)
     return true;
 }
 
-/* Broadcasts go to all nodes, and between switches along a tree from switch 0. */
-static void plant_tree(struct ndsim_net *net)
+/* Broadcasts go to all nodes, and between switches along trees. */
+static void plant_trees(struct ndsim_net *net)
 {
-    uint32_t distance[NDSIM_NET_SWITCHES_MAX];
-    bool has_parent[NDSIM_NET_SWITCHES_MAX] = {false};
+    uint32_t masks[NDSIM_SWITCH_TREES_MAX * NDSIM_NET_SWITCHES_MAX];
+    struct ndsim_trunk trunks[NDSIM_NET_LINKS_MAX / 2];
+    uint32_t edges[NDSIM_NET_SWITCHES_MAX] = {0};
+    uint32_t trunk_count = 0;
+    uint32_t tree_count;
 
-    for (uint32_t i = 0; i < NDSIM_NET_SWITCHES_MAX; i++) {
-        distance[i] = i == 0 ? 0 : NONE;
-    }
-    measure(net, distance);
-    for (uint32_t i = 0; i < net->switch_count; i++) {
-        net->switches[i]->sw.flood = 0;
-    }
     for (uint32_t i = 0; i < net->link_count; i++) {
-        const struct ndsim_net_link *link = net->links[i];
+        const struct ndsim_end *from = &net->links[i]->from, *to = &net->links[i]->to;
 
-        if (!link->from.is_switch) {
-            continue;
+        if (from->is_switch && !to->is_switch) {
+            edges[from->index] |= UINT32_C(1) << from->port;
+        } else if (from->is_switch && i % 2 == 0) {
+            trunks[trunk_count++] = (struct ndsim_trunk){{from->index, to->index}, {from->port, to->port}};
         }
-        if (!link->to.is_switch) {
-            net->switches[link->from.index]->sw.flood |= UINT32_C(1) << link->from.port;
-        } else if (distance[link->to.index] != NONE && distance[link->to.index] + 1 == distance[link->from.index] &&
-                   !has_parent[link->from.index]) {
-            has_parent[link->from.index] = true;
-            net->switches[link->from.index]->sw.flood |= UINT32_C(1) << link->from.port;
-            net->switches[link->to.index]->sw.flood |= UINT32_C(1) << link->to.port;
+    }
+    tree_count = ndsim_trees(trunks, trunk_count, edges, net->switch_count, masks);
+    for (uint32_t i = 0; i < net->switch_count; i++) {
+        struct ndsim_switch *sw = &net->switches[i]->sw;
+
+        sw->tree_count = tree_count;
+        for (uint32_t tree = 0; tree < tree_count; tree++) {
+            sw->flood[tree] = masks[tree * net->switch_count + i];
         }
     }
 }
@@ -402,6 +407,6 @@ bool ndsim_net_route(struct ndsim_net *net)
             return false;
         }
     }
-    plant_tree(net);
+    plant_trees(net);
     return true;
 }

@@ -7,6 +7,7 @@
 #include "vt/loop.h"
 #include "vt/node.h"
 #include "vt/switch.h"
+#include "vt/turns.h"
 
 #define NDSIM_NET_NODES_MAX    32u
 #define NDSIM_NET_SWITCHES_MAX 16u
@@ -44,6 +45,7 @@ struct ndsim_net {
     uint64_t seed;
     uint64_t hash; /* over every frame that reached a node: which, when, what */
     uint64_t delivered;
+    struct ndsim_turns turns;
     struct ndsim_net_node nodes[NDSIM_NET_NODES_MAX];
     struct ndsim_net_switch *switches[NDSIM_NET_SWITCHES_MAX];
     struct ndsim_net_link *links[NDSIM_NET_LINKS_MAX];
@@ -74,8 +76,8 @@ uint32_t ndsim_net_join(struct ndsim_net *net, struct ndsim_end a, struct ndsim_
                         const struct ndsim_link_config *config);
 
 /*
- * Fills the tables of all switches: towards each node every port on a shortest way; broadcasts along a tree. To be
- * called when everything is joined. False if a table is full.
+ * Fills the tables of all switches: towards each node every port on a shortest way; broadcasts along trees in turn.
+ * To be called when everything is joined. False if a table is full.
  */
 bool ndsim_net_route(struct ndsim_net *net);
 

@@ -5,9 +5,14 @@
 #define ETHERNET_BYTES 14u
 #define ETHERTYPE_IPV4 0x0800u
 #define ETHERTYPE_IPV6 0x86ddu
+#define ETHERTYPE_ARP  0x0806u
 #define ETHERTYPE_VLAN 0x8100u
 #define VLAN_BYTES     4u
 #define PROTOCOL_UDP   17u
+#define PROTOCOL_ICMP6 58u
+#define IPV6_BYTES     40u
+#define DISCOVERY_MIN  133u /* types of ICMPv6: router solicitation to redirect */
+#define DISCOVERY_MAX  137u
 
 bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config *config, uint64_t seed)
 {
@@ -19,7 +24,8 @@ bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config
     sw->random.state = seed;
     sw->hash_seed = ndsim_random_next(&sw->random);
     sw->up = UINT32_MAX >> (32 - config->ports);
-    sw->flood = sw->up;
+    sw->flood[0] = sw->up;
+    sw->tree_count = 1;
     for (uint32_t i = 0; i < config->ports; i++) {
         sw->lines[i].bits_per_s = config->bits_per_s;
         ndsim_queues_init(&sw->queues[i], config->bits_per_s);
@@ -127,14 +133,28 @@ unsigned ndsim_switch_priority(const uint8_t *frame, uint32_t bytes)
     return inside.ethertype == ETHERTYPE_IPV6 ? (inside.data[0] & 0xfu) >> 1 : 0;
 }
 
+bool ndsim_switch_in_turn(const uint8_t *frame, uint32_t bytes)
+{
+    static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    struct inside inside;
+
+    if (bytes < ETHERNET_BYTES) {
+        return false;
+    }
+    inside = look_inside(frame, bytes);
+    return memcmp(frame, broadcast, sizeof(broadcast)) == 0 || inside.ethertype == ETHERTYPE_ARP ||
+           (inside.ethertype == ETHERTYPE_IPV6 && inside.bytes > IPV6_BYTES && inside.data[6] == PROTOCOL_ICMP6 &&
+            inside.data[IPV6_BYTES] >= DISCOVERY_MIN && inside.data[IPV6_BYTES] <= DISCOVERY_MAX);
+}
+
 /* Addresses and UDP ports of a flow: the source port is what a sender varies to use another way. */
-static uint64_t flow_hash(const struct ndsim_switch *sw, const uint8_t *frame, uint32_t bytes)
+static uint64_t flow_hash(uint64_t seed, const uint8_t *frame, uint32_t bytes)
 {
     const struct inside inside = look_inside(frame, bytes);
-    uint64_t hash = ndsim_hash(sw->hash_seed, frame, 12);
+    uint64_t hash = ndsim_hash(seed, frame, 12);
     const uint8_t *ip = inside.data;
     uint32_t left = inside.bytes;
-    uint32_t header = 40;
+    uint32_t header = IPV6_BYTES;
     unsigned protocol;
 
     if (inside.ethertype == ETHERTYPE_IPV4 && left >= 20) {
@@ -188,8 +208,24 @@ bool ndsim_switch_put(struct ndsim_switch *sw, const struct ndsim_forward *forwa
                             forward->at_ns);
 }
 
+/* Which of several ways. */
+static uint64_t choose_way(struct ndsim_switch *sw, const uint8_t *frame, uint32_t bytes, uint32_t turn)
+{
+    if (ndsim_switch_in_turn(frame, bytes)) {
+        return turn;
+    }
+    return sw->config.spread == NDSIM_SPREAD_ECMP ? flow_hash(sw->hash_seed, frame, bytes)
+                                                  : ndsim_random_next(&sw->random);
+}
+
+/* Which of the trees: the same at all switches, so neither by a switch's own seed nor by chance. */
+static uint64_t choose_tree(const uint8_t *frame, uint32_t bytes, uint32_t turn)
+{
+    return ndsim_switch_in_turn(frame, bytes) ? turn : flow_hash(0, frame, bytes);
+}
+
 unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint8_t *frame, uint32_t bytes,
-                              uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX])
+                              uint32_t turn, uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX])
 {
     const struct ndsim_switch_entry *entry;
     const unsigned priority = ndsim_switch_priority(frame, bytes);
@@ -208,14 +244,11 @@ unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint
         ports = entry->ports & sw->up & ~(UINT32_C(1) << port);
         ways = (uint32_t)__builtin_popcount(ports);
         if (ways > 1) {
-            uint64_t draw =
-                sw->config.spread == NDSIM_SPREAD_ECMP ? flow_hash(sw, frame, bytes) : ndsim_random_next(&sw->random);
-
-            ports = UINT32_C(1) << nth_port(ports, (uint32_t)(draw % ways));
+            ports = UINT32_C(1) << nth_port(ports, (uint32_t)(choose_way(sw, frame, bytes, turn) % ways));
         }
     } else {
         sw->counts[NDSIM_SWITCH_FLOODED]++;
-        ports = sw->flood & sw->up & ~(UINT32_C(1) << port);
+        ports = sw->flood[choose_tree(frame, bytes, turn) % sw->tree_count] & sw->up & ~(UINT32_C(1) << port);
     }
     if (ports == 0) {
         sw->counts[NDSIM_SWITCH_NO_WAY]++;

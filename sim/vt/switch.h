@@ -9,6 +9,7 @@
 
 #define NDSIM_SWITCH_PORTS_MAX 32u
 #define NDSIM_SWITCH_MACS_MAX  1024u /* a power of two; half of it is used at most */
+#define NDSIM_SWITCH_TREES_MAX 16u
 
 /* How a port is chosen where several lead to the same address. */
 enum ndsim_spread {
@@ -47,8 +48,10 @@ struct ndsim_switch {
     struct ndsim_switch_config config;
     struct ndsim_random random;
     uint64_t hash_seed;
-    uint32_t up;    /* mask of ports that are used */
-    uint32_t flood; /* mask of ports that broadcasts and unknown addresses go to; must have no loop */
+    uint32_t up; /* mask of ports that are used */
+    /* Masks of ports that broadcasts and unknown addresses go to: of all switches, each must make a tree. */
+    uint32_t flood[NDSIM_SWITCH_TREES_MAX];
+    uint32_t tree_count; /* the same at all switches */
     uint32_t entry_count;
     struct ndsim_line lines[NDSIM_SWITCH_PORTS_MAX];    /* without priorities */
     struct ndsim_queues queues[NDSIM_SWITCH_PORTS_MAX]; /* with them */
@@ -62,7 +65,7 @@ struct ndsim_forward {
     uint64_t at_ns;    /* the last bit leaves the port; with priorities: it may be sent from here on */
 };
 
-/* False if the configuration is impossible. All ports are up and flooded to. */
+/* False if the configuration is impossible. All ports are up and flooded to: one tree. */
 bool ndsim_switch_init(struct ndsim_switch *sw, const struct ndsim_switch_config *config, uint64_t seed);
 /* Frees the queues of priorities; without them there is nothing to do. */
 void ndsim_switch_fini(struct ndsim_switch *sw);
@@ -74,11 +77,18 @@ bool ndsim_switch_route(struct ndsim_switch *sw, const uint8_t mac[6], uint32_t 
 void ndsim_switch_port(struct ndsim_switch *sw, uint32_t port, bool up);
 
 /*
- * A frame has arrived at `port`. Returns how many copies leave, where and when. With priorities that is not known yet:
- * the caller puts each copy into its port's queue at once, and takes it out when ndsim_queues_due_ns says so.
+ * Frames that find others: broadcasts, ARP, neighbour discovery of IPv6. Nobody relies on their order, and whoever gets
+ * no answer sends them again; so trees and ways of equal length take turns, and one that is dead stops nobody for long.
+ */
+bool ndsim_switch_in_turn(const uint8_t *frame, uint32_t bytes);
+
+/*
+ * A frame has arrived at `port`; ndsim_turns_take() has given it `turn` where it entered the network. Returns how many
+ * copies leave, where and when. With priorities that is not known yet: the caller puts each copy into its port's queue at
+ * once, and takes it out when ndsim_queues_due_ns says so.
  */
 unsigned ndsim_switch_forward(struct ndsim_switch *sw, uint32_t port, const uint8_t *frame, uint32_t bytes,
-                              uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX]);
+                              uint32_t turn, uint64_t now_ns, struct ndsim_forward forwards[NDSIM_SWITCH_PORTS_MAX]);
 
 /* Puts a copy, by the caller's name for it, into the queue that `forward` tells. False if memory is short. */
 bool ndsim_switch_put(struct ndsim_switch *sw, const struct ndsim_forward *forward, uint64_t frame, uint32_t bytes);

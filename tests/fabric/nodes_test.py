@@ -90,6 +90,23 @@ def a_plane_that_dies_in_mid_transfer_hurts_nobody():
 
 
 @test
+def a_plane_that_is_dead_unnoticed_keeps_nobody_from_a_first_contact():
+    fabric = Fabric(PLANES)
+    nodes = Nodes(fabric)
+    for plane in range(4):
+        dead = ["x-leaf%d-x-spine%d" % (leaf, plane) for leaf in range(2)]
+        for link in dead:
+            fabric.control.good("down", link=link)
+        # Each requester is new: it asks for both link-layer addresses.
+        for node in range(2):
+            equal(Writes(node, 1).end(), (0, ""), "write to node %d past plane %d" % (node, plane))
+        for link in dead:
+            fabric.control.good("up", link=link)
+    nodes.stop()
+    fabric.stop()
+
+
+@test
 def when_all_planes_die_writes_end_with_a_status_and_work_again_afterwards():
     fabric = Fabric(PLANES)
     nodes = Nodes(fabric)

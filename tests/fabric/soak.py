@@ -44,7 +44,7 @@ class Disturbance:
         if self.down is not None:
             self.control.good("up", link=self.down)
         self.down = self.link()
-        # First contacts are broadcasts, which do not find their way until the switches have noticed.
+        # Unnoticed, a run's first packets could all be lost by chance: requests and answers have their ways by a hash.
         self.control.good("down", link=self.down, noticed=True)
         self.control.good("faults", link=self.link(), faults={"drop": "%d%%" % self.chance.randrange(4),
                                                               "jitter": "%dus" % self.chance.randrange(100)})

@@ -49,10 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = 0;
     if (ndsim_topology_parse(&topology, text, error)) {
-        uint32_t masks[NDSIM_TOPOLOGY_PARTS_MAX];
+        uint32_t masks[NDSIM_TOPOLOGY_PARTS_MAX * NDSIM_SWITCH_TREES_MAX];
+        uint32_t trees;
 
         check_ends(&topology);
-        ndsim_topology_tree(&topology, NULL, masks);
+        trees = ndsim_topology_trees(&topology, NULL, masks);
+        CHECK(trees >= 1 && trees <= NDSIM_SWITCH_TREES_MAX);
         for (uint32_t port = 0; port < topology.port_count && port < 4; port++) {
             ndsim_topology_ways(&topology, NULL, port, masks);
         }

@@ -234,10 +234,10 @@ static void shapes_become_switches_and_links(void **state)
     }
 }
 
-static void ways_are_all_shortest_paths_and_the_tree_has_no_loop(void **state)
+static void ways_are_all_shortest_paths_and_each_tree_has_a_spine_of_its_own(void **state)
 {
-    uint32_t masks[6];
-    uint32_t edges = 0;
+    uint32_t masks[6 * NDSIM_SWITCH_TREES_MAX];
+    uint32_t spines = 0;
 
     (void)state;
     read_text("ports = ( { name = \"m\"; count = 4; } ); shapes = ( { kind = \"leaf-spine\"; name = \"x\"; leaves = 2; "
@@ -250,20 +250,25 @@ static void ways_are_all_shortest_paths_and_the_tree_has_no_loop(void **state)
     for (unsigned spine = 2; spine < 6; spine++) {
         assert_int_equal(masks[spine], 1);
     }
-    ndsim_topology_tree(&topology, NULL, masks);
-    assert_int_equal(masks[0] & 3, 3);
-    assert_int_equal(masks[1] & 3, 3);
-    for (unsigned i = 0; i < 6; i++) {
-        edges += (uint32_t)__builtin_popcount(masks[i]);
+    assert_int_equal(ndsim_topology_trees(&topology, NULL, masks), 4);
+    for (unsigned tree = 0; tree < 4; tree++) {
+        const uint32_t *mask = &masks[6 * tree];
+
+        assert_int_equal(mask[0] & 3, 3);
+        assert_int_equal(mask[1], mask[0]);
+        assert_int_equal(__builtin_popcount(mask[0]), 2 + 1);
+        for (unsigned spine = 2; spine < 6; spine++) {
+            assert_int_equal(mask[spine], (mask[0] >> spine & 1) != 0 ? 3 : 0);
+        }
+        spines |= mask[0] >> 2;
     }
-    /* A tree over six switches has five edges, each seen from both sides; and four members. */
-    assert_int_equal(edges, 2 * 5 + 4);
+    assert_int_equal(spines, 0xf);
 }
 
-static void ways_and_tree_avoid_dead_links(void **state)
+static void ways_and_trees_avoid_dead_links(void **state)
 {
     bool dead[4 + 8] = {false};
-    uint32_t masks[6];
+    uint32_t masks[6 * NDSIM_SWITCH_TREES_MAX];
 
     (void)state;
     read_text("ports = ( { name = \"m\"; count = 4; } ); shapes = ( { kind = \"leaf-spine\"; name = \"x\"; leaves = 2; "
@@ -274,10 +279,11 @@ static void ways_and_tree_avoid_dead_links(void **state)
     ndsim_topology_ways(&topology, dead, 0, masks);
     assert_int_equal(masks[0], 1);
     assert_int_equal(masks[1], 0x38);
-    ndsim_topology_tree(&topology, dead, masks);
-    assert_int_equal(masks[0] & 4, 0);
-    assert_true((masks[0] & 0x38) != 0);
-    assert_true((masks[1] & 0x3c) != 0);
+    assert_int_equal(ndsim_topology_trees(&topology, dead, masks), 3);
+    for (unsigned tree = 0; tree < 3; tree++) {
+        assert_int_equal(masks[6 * tree] & 4, 0);
+        assert_int_equal(masks[6 * tree], masks[6 * tree + 1]);
+    }
 }
 
 static void parallel_links_get_names_of_their_own(void **state)
@@ -595,8 +601,8 @@ int main(void)
         cmocka_unit_test_teardown(nodes_of_the_kernel_network_get_the_next_port, free_topology),
         cmocka_unit_test_teardown(several_interfaces_share_a_socket_by_id, free_topology),
         cmocka_unit_test_teardown(shapes_become_switches_and_links, free_topology),
-        cmocka_unit_test_teardown(ways_are_all_shortest_paths_and_the_tree_has_no_loop, free_topology),
-        cmocka_unit_test_teardown(ways_and_tree_avoid_dead_links, free_topology),
+        cmocka_unit_test_teardown(ways_are_all_shortest_paths_and_each_tree_has_a_spine_of_its_own, free_topology),
+        cmocka_unit_test_teardown(ways_and_trees_avoid_dead_links, free_topology),
         cmocka_unit_test_teardown(parallel_links_get_names_of_their_own, free_topology),
         cmocka_unit_test_teardown(links_join_what_shapes_have_made, free_topology),
         cmocka_unit_test_teardown(the_examples_of_the_manual_are_right, free_topology),

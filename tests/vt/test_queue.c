@@ -121,17 +121,17 @@ static void limits_hold_with_priorities_too(void **state)
                                   1));
     assert_true(ndsim_switch_route(&sw, mac, 1u << 2));
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 1000, forwards), 1);
+        assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 0, 1000, forwards), 1);
         assert_int_equal(forwards[0].at_ns, 1040);
         assert_true(ndsim_switch_put(&sw, &forwards[0], i, sizeof(frame)));
     }
-    assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 1000, forwards), 0);
+    assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 0, 1000, forwards), 0);
     assert_int_equal(sw.counts[NDSIM_SWITCH_QUEUE_DROPS], 1);
     assert_true(ndsim_switch_route(&sw, mac, 1u << 1));
-    assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 1000, forwards), 1);
+    assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 0, 1000, forwards), 1);
     assert_true(ndsim_switch_put(&sw, &forwards[0], 3, sizeof(frame)));
     assert_int_equal(ndsim_switch_buffered(&sw, 1000), 400);
-    assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 1000, forwards), 0);
+    assert_int_equal(ndsim_switch_forward(&sw, 0, frame, sizeof(frame), 0, 1000, forwards), 0);
     assert_int_equal(sw.counts[NDSIM_SWITCH_BUFFER_DROPS], 1);
     ndsim_switch_fini(&sw);
 }

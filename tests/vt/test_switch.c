@@ -35,10 +35,10 @@ static void a_frame_goes_to_its_port_after_latency_and_queue(void **state)
     /* 8 Gb/s: a byte each ns. */
     start((struct ndsim_switch_config){.ports = 4, .bits_per_s = 8000000000, .latency_ns = 300, .frame_overhead = 20});
     assert_true(ndsim_switch_route(&sw, macs[1], 1u << 2));
-    assert_int_equal(ndsim_switch_forward(&sw, 0, frame_to(macs[1], 4, 1), 100, 1000, got), 1);
+    assert_int_equal(ndsim_switch_forward(&sw, 0, frame_to(macs[1], 4, 1), 100, 0, 1000, got), 1);
     assert_int_equal(got[0].port, 2);
     assert_int_equal(got[0].at_ns, 1000 + 300 + 120);
-    assert_int_equal(ndsim_switch_forward(&sw, 1, frame_to(macs[1], 4, 1), 100, 1010, got), 1);
+    assert_int_equal(ndsim_switch_forward(&sw, 1, frame_to(macs[1], 4, 1), 100, 0, 1010, got), 1);
     assert_int_equal(got[0].at_ns, 1000 + 300 + 240);
     assert_int_equal(ndsim_switch_queued(&sw, 2, 1310), 230);
     assert_int_equal(ndsim_switch_buffered(&sw, 1310), 230);
@@ -51,15 +51,15 @@ static void broadcasts_and_unknown_addresses_go_everywhere_but_back(void **state
 
     (void)state;
     start((struct ndsim_switch_config){.ports = 4});
-    assert_int_equal(ndsim_switch_forward(&sw, 1, frame_to(broadcast, 4, 1), 100, 5, got), 3);
+    assert_int_equal(ndsim_switch_forward(&sw, 1, frame_to(broadcast, 4, 1), 100, 0, 5, got), 3);
     assert_int_equal(got[0].port, 0);
     assert_int_equal(got[1].port, 2);
     assert_int_equal(got[2].port, 3);
     assert_int_equal(got[2].at_ns, 5);
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 5, got), 3);
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 0, 5, got), 3);
     assert_int_equal(sw.counts[NDSIM_SWITCH_FLOODED], 2);
-    sw.flood = 1u << 3;
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 5, got), 0);
+    sw.flood[0] = 1u << 3;
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 0, 5, got), 0);
     assert_int_equal(sw.counts[NDSIM_SWITCH_NO_WAY], 1);
 }
 
@@ -68,7 +68,7 @@ static void a_frame_never_goes_back_where_it_came_from(void **state)
     (void)state;
     start((struct ndsim_switch_config){.ports = 2});
     assert_true(ndsim_switch_route(&sw, macs[1], 1u << 1));
-    assert_int_equal(ndsim_switch_forward(&sw, 1, frame_to(macs[1], 4, 1), 100, 5, got), 0);
+    assert_int_equal(ndsim_switch_forward(&sw, 1, frame_to(macs[1], 4, 1), 100, 0, 5, got), 0);
     assert_int_equal(sw.counts[NDSIM_SWITCH_NO_WAY], 1);
 }
 
@@ -80,16 +80,16 @@ static void a_queue_has_its_limit_and_the_buffer_is_shared(void **state)
         assert_true(ndsim_switch_route(&sw, macs[i], 1u << i));
     }
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[0], 4, 1), 100, 0, got), 1);
+        assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[0], 4, 1), 100, 0, 0, got), 1);
     }
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[0], 4, 1), 100, 0, got), 0);
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[0], 4, 1), 100, 0, 0, got), 0);
     assert_int_equal(sw.counts[NDSIM_SWITCH_QUEUE_DROPS], 1);
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[1], 4, 1), 100, 0, got), 1);
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[1], 4, 1), 100, 0, got), 1);
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 0, got), 0);
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[1], 4, 1), 100, 0, 0, got), 1);
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[1], 4, 1), 100, 0, 0, got), 1);
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 0, 0, got), 0);
     assert_int_equal(sw.counts[NDSIM_SWITCH_BUFFER_DROPS], 1);
     /* 50 ns later both queues have sent 50 bytes each. */
-    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 50, got), 1);
+    assert_int_equal(ndsim_switch_forward(&sw, 3, frame_to(macs[2], 4, 1), 100, 0, 50, got), 1);
     assert_int_equal(got[0].at_ns, 150);
 }
 
@@ -98,7 +98,8 @@ static unsigned ports_used(unsigned family, bool vary)
     uint32_t used = 0;
 
     for (unsigned i = 0; i < 200; i++) {
-        assert_int_equal(ndsim_switch_forward(&sw, 0, frame_to(macs[1], family, vary ? 1000 + i : 7), 100, 0, got), 1);
+        assert_int_equal(ndsim_switch_forward(&sw, 0, frame_to(macs[1], family, vary ? 1000 + i : 7), 100, 0, 0, got),
+                         1);
         used |= 1u << got[0].port;
     }
     return used;

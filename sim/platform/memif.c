@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A server's clients, of which one is the peer and the others are about to be refused. */
-#define CONNECTIONS 4
+/* A server's clients, of which one is the peer or will be: whoever is the first to say all that is needed. */
+#define CONNECTIONS 8
 
 /* From the first message to a link: a peer that takes longer has to try again. */
 #define HANDSHAKE_NS UINT64_C(5000000000)
@@ -51,7 +51,7 @@ struct ndsim_memif {
     int timer_fd;
     int listen_fd;
     uint64_t timer_ns;   /* what the timer is set to */
-    uint64_t retry_ns;   /* a client: when to connect; NEVER while it is */
+    uint64_t retry_ns;   /* a client: when to connect; a server that could not: when to accept; else NEVER */
     uint64_t retry_wait; /* and how long to wait after the next failure */
     bool failure_told;   /* a client's log is not filled with the same failure */
 
@@ -188,27 +188,27 @@ static bool has_hung_up(const struct memif_connection *connection)
     return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-/* Whether a server has no peer, nor one on its way; whoever has gone without our having noticed does not count. */
+/* Whether a server has no peer; one that has gone without our having noticed does not count. */
 static bool is_vacant(void *opaque)
 {
     struct ndsim_memif *memif = opaque;
-    unsigned i;
 
-    for (i = 0; i < CONNECTIONS; i++) {
-        struct memif_connection *connection = &memif->connections[i];
-
-        if (connection->state == MEMIF_STATE_SETUP || connection->state == MEMIF_STATE_UP) {
-            if (!has_hung_up(connection)) {
-                return false;
-            }
-            remove_connection(memif, connection);
-        }
+    if (memif->peer != NULL && has_hung_up(memif->peer)) {
+        remove_connection(memif, memif->peer);
     }
-    return true;
+    return memif->peer == NULL;
+}
+
+static void refuse(struct ndsim_memif *memif, struct memif_connection *connection, const char *reason)
+{
+    ndsim_memif_control_disconnect(connection, reason);
+    remove_connection(memif, connection);
 }
 
 static void bring_up(struct ndsim_memif *memif, struct memif_connection *connection)
 {
+    unsigned i;
+
     /* Edge-triggered, it needs no read(2), which could block if the peer reads first. */
     if (watch(memif, connection->link.receive.event_fd, SOURCE_FRAMES, EPOLLIN | EPOLLET) != 0) {
         ndsim_memif_control_disconnect(connection, "the event cannot be waited for");
@@ -222,6 +222,12 @@ static void bring_up(struct ndsim_memif *memif, struct memif_connection *connect
     memif->full_since_ns = 0;
     memif->statistics.connects++;
     tell(memif, NDSIM_MEMIF_LOG_INFO, "link up", "");
+    /* The others' memory is not kept for nothing. */
+    for (i = 0; i < CONNECTIONS; i++) {
+        if (memif->connections[i].state == MEMIF_STATE_SETUP) {
+            refuse(memif, &memif->connections[i], "another was faster");
+        }
+    }
 }
 
 static void talk(struct ndsim_memif *memif, struct memif_connection *connection)
@@ -241,10 +247,18 @@ static void talk(struct ndsim_memif *memif, struct memif_connection *connection)
     }
 }
 
-/* Whoever has been let in and says nothing goes when somebody else comes: the one that has had the most time. */
+/* Who goes first when somebody else comes: whoever has said nothing yet, and of those the one that has had most time. */
+static bool goes_before(const struct memif_connection *connection, const struct memif_connection *other)
+{
+    if (other == NULL || connection->state != other->state) {
+        return other == NULL || connection->state == MEMIF_STATE_HELLO;
+    }
+    return connection->deadline_ns < other->deadline_ns;
+}
+
 static void make_room(struct ndsim_memif *memif)
 {
-    struct memif_connection *oldest = NULL;
+    struct memif_connection *first = NULL;
     unsigned i;
 
     for (i = 0; i < CONNECTIONS; i++) {
@@ -253,33 +267,33 @@ static void make_room(struct ndsim_memif *memif)
         if (connection->state == MEMIF_STATE_FREE) {
             return;
         }
-        if (connection->state == MEMIF_STATE_HELLO &&
-            (oldest == NULL || connection->deadline_ns < oldest->deadline_ns)) {
-            oldest = connection;
+        if (connection != memif->peer && goes_before(connection, first)) {
+            first = connection;
         }
     }
-    if (oldest != NULL) {
-        ndsim_memif_control_disconnect(oldest, "others are waiting");
-        remove_connection(memif, oldest);
+    if (first != NULL) {
+        refuse(memif, first, "others are waiting");
     }
 }
 
-static void accept_all(struct ndsim_memif *memif)
+/* One at a time: who has come before gets a chance to speak in between. */
+static void accept_one(struct ndsim_memif *memif)
 {
-    unsigned i;
+    int fd = accept4(memif->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct memif_connection *connection;
 
-    for (i = 0; i < CONNECTIONS; i++) {
-        int fd = accept4(memif->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        struct memif_connection *connection;
-
-        if (fd < 0) {
-            return;
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            /* They go on waiting, and would keep the owner awake. */
+            (void)epoll_ctl(memif->epoll_fd, EPOLL_CTL_DEL, memif->listen_fd, NULL);
+            retry_later(memif);
         }
-        make_room(memif);
-        connection = add_connection(memif, fd);
-        if (connection == NULL) {
-            continue;
-        }
+        return;
+    }
+    memif->retry_wait = RETRY_FIRST_NS;
+    make_room(memif);
+    connection = add_connection(memif, fd);
+    if (connection != NULL) {
         ndsim_memif_control_greet(connection, &memif->identity);
         if (connection->state == MEMIF_STATE_FAILED) {
             remove_connection(memif, connection);
@@ -287,16 +301,28 @@ static void accept_all(struct ndsim_memif *memif)
     }
 }
 
+static void listen_again(struct ndsim_memif *memif)
+{
+    memif->retry_ns = NEVER;
+    if (watch(memif, memif->listen_fd, SOURCE_LISTEN, EPOLLIN) != 0) {
+        retry_later(memif);
+    }
+}
+
 static void connect_once(struct ndsim_memif *memif)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int error;
 
     memif->retry_ns = NEVER;
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&memif->path, sizeof(memif->path)) != 0) {
+        error = errno;
         if (!memif->failure_told) {
-            tell(memif, NDSIM_MEMIF_LOG_INFO, "waits for a server", strerror(errno));
+            tell(memif, NDSIM_MEMIF_LOG_INFO, "waits for a server", strerror(error));
             memif->failure_told = true;
         }
+        /* So many wait to be let in that there is no room for another: others look for it too. */
+        memif->retry_wait = error == EAGAIN ? RETRY_FIRST_NS : memif->retry_wait;
         close(fd);
         fd = -1;
     }
@@ -312,18 +338,20 @@ static void look_at_clock(struct ndsim_memif *memif)
     uint64_t next_ns = NEVER;
     unsigned i;
 
-    if (memif->identity.client && memif->retry_ns <= now_ns) {
-        connect_once(memif);
+    if (memif->retry_ns <= now_ns) {
+        if (memif->identity.client) {
+            connect_once(memif);
+        } else {
+            listen_again(memif);
+        }
     }
     for (i = 0; i < CONNECTIONS; i++) {
         struct memif_connection *connection = &memif->connections[i];
 
         if (connection->state != MEMIF_STATE_FREE && connection->link.broken != NULL) {
-            ndsim_memif_control_disconnect(connection, connection->link.broken);
-            remove_connection(memif, connection);
+            refuse(memif, connection, connection->link.broken);
         } else if (connection->state != MEMIF_STATE_FREE && connection->deadline_ns <= now_ns) {
-            ndsim_memif_control_disconnect(connection, "the handshake takes too long");
-            remove_connection(memif, connection);
+            refuse(memif, connection, "the handshake takes too long");
         }
     }
     for (i = 0; i < CONNECTIONS; i++) {
@@ -338,6 +366,7 @@ void ndsim_memif_process(struct ndsim_memif *memif)
 {
     struct epoll_event events[CONNECTIONS + 3];
     int count = epoll_wait(memif->epoll_fd, events, CONNECTIONS + 3, 0);
+    bool others = false;
     int i;
 
     for (i = 0; i < count; i++) {
@@ -349,7 +378,7 @@ void ndsim_memif_process(struct ndsim_memif *memif)
                 talk(memif, &memif->connections[source]);
             }
         } else if (source == SOURCE_LISTEN) {
-            accept_all(memif);
+            others = true;
         } else if (source == SOURCE_TIMER) {
             uint64_t expired;
             ssize_t got = read(memif->timer_fd, &expired, sizeof(expired));
@@ -357,6 +386,9 @@ void ndsim_memif_process(struct ndsim_memif *memif)
             (void)got;
             memif->timer_ns = NEVER;
         }
+    }
+    if (others) {
+        accept_one(memif); /* last: for it somebody may have to go who has just spoken */
     }
     if (count > 0) {
         look_at_clock(memif);

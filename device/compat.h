@@ -39,7 +39,9 @@
 #endif
 
 #if __has_include("exec/icount.h")
-#include "exec/icount.h" /* 9.1 */
+#include "exec/icount.h" /* 10.1 */
+#elif __has_include("system/cpu-timers.h")
+#include "system/cpu-timers.h" /* 10.0 */
 #else
 #include "sysemu/cpu-timers.h"
 #endif

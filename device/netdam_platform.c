@@ -113,6 +113,9 @@ static void netdam_platform_trace(void *opaque, enum netdam_fw_trace event, uint
     case NETDAM_FW_TRACE_ERR_FORWARD:
         trace_netdam_fw_err_forward(id, a, b, c);
         break;
+    case NETDAM_FW_TRACE_PATH:
+        trace_netdam_fw_path(id, a ? "retired" : "restored", b, c);
+        break;
     case NETDAM_FW_TRACE_COUNT:
         break;
     }

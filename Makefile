@@ -25,6 +25,7 @@ LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 
 CHECKS :=
 SLOW_TESTS :=
+LONE_TESTS :=
 CHECK_FILES :=
 SOURCES :=
 
@@ -37,19 +38,29 @@ setup: ## install Debian packages, build QEMU once (both cached)
 	$(Q)bash .ci/setup
 	$(Q)bash device/qemu/build.sh
 
+# As many test programs at a time as there are processors, each of which then works with one (JOBS=1). What a program said
+# goes to the log in one piece: prove keeps it until the end when its own output is no terminal.
+JOBS ?= $(shell nproc)
+PROVE := prove --timer --merge -v -e ''
+PROVE_TOGETHER = JOBS=1 $(PROVE) -j$(JOBS)
+TEST_ENVIRONMENT = export O='$(O)' CMOCKA_MESSAGE_OUTPUT=TAP PYTHONDONTWRITEBYTECODE=1
+BRIEFLY := grep -vE '^(ok [0-9]|\#|1\.\.|TAP version)'
+
 check: $(CHECKS) $(CHECK_FILES) ## the quick tests: seconds, no QEMU, no root
-	$(Q)mkdir -p $(O) && export O='$(O)' CMOCKA_MESSAGE_OUTPUT=TAP PYTHONDONTWRITEBYTECODE=1; \
-	  set -o pipefail; prove --timer --merge -v -e '' $(CHECKS) 2>&1 | tee $(O)/check.log | grep -vE '^(ok|#|1\.\.|TAP version)'
+	$(Q)mkdir -p $(O) && $(TEST_ENVIRONMENT); set -o pipefail; \
+	  $(PROVE_TOGETHER) $(CHECKS) 2>&1 | tee $(O)/check.log | $(BRIEFLY)
 
 test: setup ## all tests: the quick ones, the model, sanitizers, fuzzers, QEMU, two guests
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) test-programs
 	$(Q)$(MAKE) --no-print-directory test-all
 
 .PHONY: test-programs test-all
-test-programs: $(CHECKS) $(CHECK_FILES) $(SLOW_TESTS)
+test-programs: $(CHECKS) $(CHECK_FILES) $(SLOW_TESTS) $(LONE_TESTS)
+# The slow ones begin, so that no processor waits for the last of them. What needs the machine for itself comes afterwards.
 test-all: test-programs
-	$(Q)mkdir -p $(O) && export O='$(O)' CMOCKA_MESSAGE_OUTPUT=TAP PYTHONDONTWRITEBYTECODE=1; \
-	  set -o pipefail; prove --timer --merge -v -e '' $(CHECKS) $(SLOW_TESTS) 2>&1 | tee $(O)/test.log | grep -vE '^(ok|#|1\.\.|TAP version)'
+	$(Q)mkdir -p $(O) && $(TEST_ENVIRONMENT); set -o pipefail; \
+	  { $(PROVE_TOGETHER) $(SLOW_TESTS) $(CHECKS); together=$$?; $(PROVE) $(LONE_TESTS) && [ $$together = 0 ]; } 2>&1 | \
+	  tee $(O)/test.log | $(BRIEFLY)
 
 LINTABLE = $(filter %.c,$(SOURCES))
 lint: ## clang-tidy and cppcheck over everything but the QEMU device

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The compiled quick tests once more, under AddressSanitizer and UndefinedBehaviorSanitizer (TAP: one line a program).
+# JOBS: compilations at once, default the number of processors.
 set -uo pipefail
 cd "$(dirname "$(realpath "$0")")/.." || exit 1
 unset MAKEFLAGS MAKELEVEL O
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-if ! programs=$(make --no-print-directory -j"$(nproc)" SAN=address,undefined programs 2>"$log"); then
+if ! programs=$(make --no-print-directory -j"${JOBS:-$(nproc)}" SAN=address,undefined programs 2>"$log"); then
     sed 's/^/# /' "$log"
     echo 'Bail out! the instrumented programs do not build'
     exit 1

@@ -47,8 +47,8 @@ class Program:
 class Node(Program):
     """A node on a loopback port, a free one unless named."""
 
-    def __init__(self, *options, port=0, key=None):
-        command = ["--listen", "127.0.0.1:%d" % port, "--memory", "64M", "--counters"] + list(options)
+    def __init__(self, *options, address="127.0.0.1", port=0, key=None):
+        command = ["--listen", "%s:%d" % (address, port), "--memory", "64M", "--counters"] + list(options)
         if key is not None:
             command += ["--key", "0x%016x" % key]
         super().__init__("netdam-node", os.path.join(BUILD, "sim", "netdam-node"), *command)

@@ -271,13 +271,14 @@ def confirmed_lanes_are_forgotten_with_a_new_count_and_requests_go_on(_):
 
 @test
 def a_restarted_node_has_a_new_epoch_and_refuses_what_was_sent_before(_):
-    node = Node(key=77)
+    # No other test is given ports of this address between the two.
+    node = Node(address="127.0.0.7", key=77)
     try:
         client = connect(node)
         status(client.fetch_add(0, nd.I64, 1), nd.OK)
         before = client.generation
         node.stop()
-        node = Node(port=node.port, key=77)
+        node = Node(address=node.address, port=node.port, key=77)
         try:
             client.fetch_add(0, nd.I64, 1)
             raise AssertionError("a request was executed across an epoch")

@@ -46,6 +46,6 @@ $(DEVICE_MEMIF_TESTS:%=$(DEVICE_TEST_DIR)/test_%-memif): %-memif: %
 -include $(wildcard $(DEVICE_TEST_DIR)/*.d)
 
 ifeq ($(SAN),)
-SLOW_TESTS += $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%) $(DEVICE_MEMIF_TESTS:%=$(DEVICE_TEST_DIR)/test_%-memif)
-SLOW_TESTS += tests/device/sanitized.sh
+LONE_TESTS += $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%) $(DEVICE_MEMIF_TESTS:%=$(DEVICE_TEST_DIR)/test_%-memif)
+LONE_TESTS += tests/device/sanitized.sh
 endif

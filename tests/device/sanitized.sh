@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of the device with its files, the firmware and the test under AddressSanitizer and UndefinedBehaviorSanitizer
-# (TAP: one line a program). HOSTILE_SECONDS says how long the hostile guest goes on.
+# (TAP: one line a program). HOSTILE_SECONDS says how long the hostile guest goes on; JOBS, how much is compiled at once
+# (by default as much as there are processors).
 set -uo pipefail
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 unset MAKEFLAGS MAKELEVEL O
@@ -11,7 +12,7 @@ names=(hostile hostile-memif load memif migrate settings)
 programs=("${names[@]/#/build/san/tests/device/test_}")
 
 if ! bash device/qemu/sanitize.sh >"$log" 2>&1 ||
-   ! make --no-print-directory SAN=address,undefined build/san/firmware/netdam-fw.so "${programs[@]}" >"$log" 2>&1; then
+   ! make --no-print-directory -j"${JOBS:-$(nproc)}" SAN=address,undefined build/san/firmware/netdam-fw.so "${programs[@]}" >"$log" 2>&1; then
     sed 's/^/# /' "$log"
     echo 'Bail out! the instrumented programs do not build'
     exit 1

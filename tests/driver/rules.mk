@@ -63,7 +63,7 @@ $(DRIVER_TEST_DIR)/card.cpio: tests/guest/mkinitramfs.sh tests/driver/card-insid
 	  $(filter %-inside.sh %guest_card %netdam-info,$^)
 
 ifeq ($(SAN),)
-SLOW_TESTS += tests/driver/card_test.py
+LONE_TESTS += tests/driver/card_test.py
 tests/driver/card_test.py: $(BUILD)/guest/vmlinux $(BUILD)/guest/init $(BUILD)/guest/probe.bin $(DRIVER_TEST_DIR)/card.cpio \
     $(BUILD)/firmware/netdam-fw.so | qemu
 endif

@@ -17,7 +17,7 @@ FABRIC_TESTS := tests/fabric/fabric_test.py tests/fabric/control_test.py tests/f
                 tests/fabric/nodes_test.py
 
 $(FABRIC_TESTS): $(FABRIC) $(NETDAM_TOP) $(FABRIC_ENDPOINTS) $(O)/sim/netdam-node $(O)/host-driver/netdam_write_bw
-SLOW_TESTS += $(FABRIC_TESTS)
+LONE_TESTS += $(FABRIC_TESTS)
 
 .PHONY: bench-switch
 bench-switch: $(FABRIC) $(FABRIC_ENDPOINTS) ## frames a second of one core of the fabric; writes build/bench/switch.json

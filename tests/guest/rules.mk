@@ -31,6 +31,6 @@ $(GUEST)/wire.cpio: tests/guest/mkinitramfs.sh tests/guest/wire-inside.sh $(GUES
 	$(Q)bash tests/guest/mkinitramfs.sh -m virtio_pci,virtio_net $@ $(filter %-inside.sh,$^)
 
 CHECKS += tests/guest/scan_test.py
-SLOW_TESTS += tests/guest/boot-smoke.sh tests/guest/boot_test.py
+LONE_TESTS += tests/guest/boot-smoke.sh tests/guest/boot_test.py
 tests/guest/boot-smoke.sh: $(GUEST_BOOT) $(GUEST)/smoke.cpio $(BUILD)/firmware/netdam-fw.so | qemu
 tests/guest/boot_test.py: $(GUEST_BOOT) $(GUEST)/smoke.cpio $(GUEST)/wire.cpio | qemu

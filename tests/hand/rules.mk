@@ -35,6 +35,7 @@ pair: hand-prepared ## two guests on one wire, in tmux or on sockets; PCAP=1 MEM
 
 -include $(O)/tests/hand/netdam-share.d
 
-SLOW_TESTS += tests/hand/hand_test.py tests/hand/tutorial_test.py tests/hand/opcode_test.sh
+SLOW_TESTS += tests/hand/opcode_test.sh
+LONE_TESTS += tests/hand/hand_test.py tests/hand/tutorial_test.py
 tests/hand/hand_test.py tests/hand/tutorial_test.py: hand-files
 tests/hand/tutorial_test.py: $(O)/sim/netdam-fabric

@@ -29,7 +29,7 @@ $(O)/tests/memif/test_dpdk: | $(O)/tests/memif/dpdk_peer
 -include $(MEMIF_TEST_BINARIES:%=%.d) $(MEMIF_SLOW_BINARIES:%=%.d) $(O)/tests/memif/rig.d
 
 CHECKS += $(MEMIF_TEST_BINARIES)
-SLOW_TESTS += $(MEMIF_SLOW_BINARIES)
+LONE_TESTS += $(MEMIF_SLOW_BINARIES)
 
 # The sources that see what a peer says guide the fuzzers.
 MEMIF_FUZZ_TARGETS := fuzz_memif_control fuzz_memif_rings

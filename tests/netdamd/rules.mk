@@ -41,7 +41,7 @@ $(NETDAMD_TEST_DIR)/share.cpio: tests/guest/mkinitramfs.sh tests/netdamd/share-i
 	  tests/netdamd/share-inside.sh $(NETDAMD_GUEST_PROGRAMS)
 
 ifeq ($(SAN),)
-SLOW_TESTS += tests/netdamd/guest_test.py
+LONE_TESTS += tests/netdamd/guest_test.py
 tests/netdamd/guest_test.py: $(BUILD)/guest/vmlinux $(BUILD)/guest/init $(BUILD)/guest/probe.bin \
     $(NETDAMD_TEST_DIR)/share.cpio $(BUILD)/firmware/netdam-fw.so | qemu
 endif

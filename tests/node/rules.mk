@@ -24,5 +24,5 @@ tests/node/across_test.py: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem
 tests/node/demo_test.sh: $(O)/sim/netdam-node $(O)/sim/demo-vectors $(O)/host-driver/netdam-mem
 
 CHECKS += $(NODE_TEST_BINARIES) tests/node/node_test.sh tests/node/many_test.py tests/node/demo_test.sh
-SLOW_TESTS += tests/node/across_test.py tests/node/plain_test.py
+LONE_TESTS += tests/node/across_test.py tests/node/plain_test.py
 tests/node/plain_test.py: $(O)/sim/netdam-fabric $(O)/sim/netdam-node $(O)/host-driver/netdam-mem $(O)/host-driver/netdam_write_lat

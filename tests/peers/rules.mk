@@ -18,6 +18,6 @@ bench-guests: $(PEERS_FILES) | qemu ## two guests by memif, fabric and netdev, b
 	$(Q)O='$(O)' $(PYTHON) tests/peers/peers.py
 
 ifeq ($(SAN),)
-SLOW_TESTS += tests/peers/peers_test.py
+LONE_TESTS += tests/peers/peers_test.py
 tests/peers/peers_test.py: $(PEERS_FILES) | qemu
 endif

@@ -21,4 +21,4 @@ bench-nodes-fabric: $(RING_MEMBER) $(O)/sim/netdam-fabric $(if $(BENCH_MPICC),$(
 	$(Q)tests/bench/figures.py $(O)/bench/fabric.json $(O)/bench/nodes-fabric.json
 
 tests/ring/ring_test.py: $(RING_MEMBER) $(O)/sim/netdam-fabric
-SLOW_TESTS += tests/ring/ring_test.py
+LONE_TESTS += tests/ring/ring_test.py

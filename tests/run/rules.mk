@@ -21,7 +21,7 @@ run: ## two guests, one wire: remote write, read and reduce into on-board memory
 RUN_FABRIC := $(BUILD)/sim/netdam-fabric $(BUILD)/sim/netdam-node
 run-files: $(RUN_FILES) $(if $(TOPOLOGY),$(RUN_FABRIC)) | qemu
 
-SLOW_TESTS += tests/run/run_test.py
+LONE_TESTS += tests/run/run_test.py
 tests/run/run_test.py: $(RUN_FILES) tests/run/run.py | qemu
-SLOW_TESTS += tests/run/fabric_run_test.py tests/run/killed_test.py
+LONE_TESTS += tests/run/fabric_run_test.py tests/run/killed_test.py
 tests/run/fabric_run_test.py tests/run/killed_test.py: $(RUN_FILES) $(RUN_FABRIC) tests/run/run.py tests/run/faulty.conf | qemu

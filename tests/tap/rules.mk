@@ -14,6 +14,6 @@ $(TAP_DIR)/tap.cpio: tests/guest/mkinitramfs.sh tests/tap/tap-inside.sh $(TAP_GU
 	  $(O)/host-driver/static/netdam-perf:/bin/netdam_write_bw
 
 ifeq ($(SAN),)
-SLOW_TESTS += tests/tap/tap_test.py
+LONE_TESTS += tests/tap/tap_test.py
 tests/tap/tap_test.py: $(GUEST_BOOT) $(TAP_DIR)/tap.cpio $(BUILD)/firmware/netdam-fw.so | qemu
 endif

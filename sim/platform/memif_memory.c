@@ -97,31 +97,41 @@ static memif_reason check(const struct memif_link *link, uint64_t bytes, int fd,
     return NULL;
 }
 
+/*
+ * The descriptor that was passed is one open file with the peer's, who could have what is written go to the end of it
+ * (O_APPEND), or make the calls fail. What is opened again here is ours alone. Returns -1 if it cannot be.
+ */
+static int open_again(int fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
 memif_reason ndsim_memif_memory_add(struct memif_link *link, uint64_t bytes, int fd)
 {
     struct memif_region *region = &link->regions[link->region_count];
     memif_reason reason;
     bool map = false;
-    void *base = NULL;
 
+    *region = (struct memif_region){.bytes = bytes, .fd = -1};
     reason = check(link, bytes, fd, &map);
     if (reason == NULL && map) {
-        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (base == MAP_FAILED) {
+        void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+        if (base != MAP_FAILED) {
+            region->base = base;
+        } else {
             reason = "a region cannot be mapped";
         }
+    } else if (reason == NULL) {
+        region->fd = open_again(fd);
+        reason = region->fd < 0 ? "a region cannot be opened" : NULL;
     }
-    if (reason != NULL) {
-        close(fd);
-        return reason;
-    }
-    *region = (struct memif_region){.base = base, .bytes = bytes, .fd = fd};
-    if (map) {
-        close(fd);
-        region->fd = -1;
-    }
-    link->region_count++;
-    return NULL;
+    close(fd);
+    link->region_count += reason == NULL;
+    return reason;
 }
 
 static void release_queue(struct memif_queue *queue)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -108,6 +109,19 @@ struct ndsim_memif_statistics rig_statistics(const struct ndsim_memif *memif)
     return statistics;
 }
 
+unsigned rig_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
 static uint8_t byte_of(uint64_t seed, size_t at)
 {
     return (uint8_t)((seed * 0x9e3779b97f4a7c15u + at * 0xbf58476d1ce4e5b9u) >> 40);
@@ -150,6 +164,11 @@ uint64_t script_get(const uint8_t *message, unsigned offset, unsigned bits)
 
     memcpy(&value, message + offset, bits / 8);
     return value;
+}
+
+unsigned script_type(const uint8_t *message)
+{
+    return (unsigned)script_get(message, MEMIF_TYPE_16, 16);
 }
 
 void script_describe(struct memif_ring *ring, unsigned slot, unsigned flags, unsigned region, uint32_t length,
@@ -276,7 +295,7 @@ unsigned script_wait(struct script *script, struct ndsim_memif *memif, uint8_t m
             close(passed);
         }
     }
-    return (unsigned)script_get(message, MEMIF_TYPE_16, 16);
+    return script_type(message);
 }
 
 void script_expect_end(struct script *script, struct ndsim_memif *memif, const char *text)
@@ -357,9 +376,21 @@ static bool add_ring(struct script *script, struct ndsim_memif *memif, const str
     return exchange(script, memif, client, message, script->event_fd[i], MEMIF_ACK);
 }
 
+static bool add_region(struct script *script, struct ndsim_memif *memif, const struct script_client *client,
+                       unsigned index, uint64_t bytes, int fd)
+{
+    uint8_t message[MEMIF_MESSAGE_BYTES] = {0};
+
+    script_put(message, MEMIF_TYPE_16, MEMIF_ADD_REGION, 16);
+    script_put(message, MEMIF_REGION_INDEX_16, index, 16);
+    script_put(message, MEMIF_REGION_BYTES_64, bytes, 64);
+    return exchange(script, memif, client, message, fd, MEMIF_ACK);
+}
+
 bool script_be_client(struct script *script, struct ndsim_memif *memif, const struct script_client *client)
 {
     uint8_t message[MEMIF_MESSAGE_BYTES];
+    unsigned i;
 
     script_make_memory(script, client);
     if (script_wait(script, memif, message, NULL) != MEMIF_HELLO) {
@@ -372,11 +403,15 @@ bool script_be_client(struct script *script, struct ndsim_memif *memif, const st
     if (!exchange(script, memif, client, message, -1, MEMIF_ACK)) {
         return false;
     }
-    memset(message, 0, sizeof(message));
-    script_put(message, MEMIF_TYPE_16, MEMIF_ADD_REGION, 16);
-    script_put(message, MEMIF_REGION_BYTES_64, script->memory_bytes, 64);
-    if (!exchange(script, memif, client, message, script->memory_fd, MEMIF_ACK) ||
-        !add_ring(script, memif, client, SCRIPT_S2M) || !add_ring(script, memif, client, SCRIPT_M2S)) {
+    if (!add_region(script, memif, client, 0, script->memory_bytes, script->memory_fd)) {
+        return false;
+    }
+    for (i = 1; i <= client->more_regions; i++) {
+        if (!add_region(script, memif, client, i, client->more_bytes, client->more_fd)) {
+            return false;
+        }
+    }
+    if (!add_ring(script, memif, client, SCRIPT_S2M) || !add_ring(script, memif, client, SCRIPT_M2S)) {
         return false;
     }
     memset(message, 0, sizeof(message));

@@ -32,6 +32,9 @@ void rig_until_link(struct ndsim_memif *a, struct ndsim_memif *b, bool up);
 /* One round of that, with one endpoint or two. */
 void rig_step(struct ndsim_memif *a, struct ndsim_memif *b);
 
+/* How many this process has open. */
+unsigned rig_descriptors(void);
+
 struct ndsim_memif_statistics rig_statistics(const struct ndsim_memif *memif);
 
 /* Sends `bytes` bytes that follow from `seed` when there is room. */
@@ -60,7 +63,10 @@ struct script_client {
     uint32_t log2_slots;                                            /* 0: 4, which are 16 slots */
     bool unsealed;
     bool no_cookie;
-    size_t missing_bytes; /* the memory is smaller than announced by so many */
+    size_t missing_bytes;  /* the memory is smaller than announced by so many */
+    unsigned more_regions; /* so many behind the first one, */
+    int more_fd;           /* all of this memory */
+    uint64_t more_bytes;   /* and as long as that */
 };
 
 #define SCRIPT_BUFFER_BYTES 2048u
@@ -86,6 +92,8 @@ void script_expect_end(struct script *script, struct ndsim_memif *memif, const c
 
 void script_put(uint8_t *message, unsigned offset, uint64_t value, unsigned bits);
 uint64_t script_get(const uint8_t *message, unsigned offset, unsigned bits);
+
+unsigned script_type(const uint8_t *message);
 
 void script_describe(struct memif_ring *ring, unsigned slot, unsigned flags, unsigned region, uint32_t length,
                      uint32_t offset);

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void ignore(void *opaque, const uint8_t *frame, size_t bytes)
@@ -316,74 +317,154 @@ static void a_chain_mark_left_in_place_means_nothing_the_next_time(void **state)
     close_bench(&bench);
 }
 
+/* Rings on top of each other, and buffers on top of them: whoever made them so reads and writes what it likes. */
+
+static bool both_rings_in_one_place(uint8_t *message, int *fds, unsigned *fd_count)
+{
+    (void)fds;
+    (void)fd_count;
+    if (script_type(message) == MEMIF_ADD_RING) {
+        script_put(message, MEMIF_RING_OFFSET_32, 0, 32);
+    }
+    return true;
+}
+
+static void rings_and_buffers_that_overlap_harm_only_the_link(void **state)
+{
+    static const struct script_client overlapping[] = {{.tamper = both_rings_in_one_place}, {.log2_slots = 1}};
+    unsigned ends = 0;
+    unsigned round;
+
+    for (round = 0; round < 80; round++) {
+        struct ndsim_memif_config config = rig_config(*state, NDSIM_MEMIF_SERVER);
+        const struct script_client *client = &overlapping[round % 2];
+        uint16_t mask = client->log2_slots != 0 ? 1 : 15;
+        struct bench bench;
+        size_t last = 0;
+        unsigned i;
+
+        config.shared_frames = round / 2 % 2 != 0;
+        bench.rig = *state;
+        bench.memif = rig_open(bench.rig, &config);
+        script_init(&bench.peer);
+        script_connect(&bench.peer, bench.rig->path);
+        assert_true(script_be_client(&bench.peer, bench.memif, client));
+        for (i = 0; i < 64 && ndsim_memif_link_up(bench.memif); i++) {
+            struct memif_ring *ring = bench.peer.ring[i % 2];
+
+            /* Somewhere in the rings themselves, and a little further with each round. */
+            script_describe(ring, i & mask, i % 7 == 0 ? MEMIF_CHAINED : 0, 0, 64 + i, (round * 20 + i * 12) % 800);
+            atomic_fetch_add(&ring->head, 1);
+            (void)ndsim_memif_receive(bench.memif, 4, count, &last);
+            if (ndsim_memif_transmit_begin(bench.memif, 60) != NULL) {
+                ndsim_memif_transmit_end(bench.memif, 0);
+                rig_send(bench.memif, round + i, 60);
+                ndsim_memif_flush(bench.memif);
+            }
+        }
+        ends += !ndsim_memif_link_up(bench.memif);
+        close_bench(&bench);
+    }
+    assert_true(ends > 0);
+}
+
 /* Memory. */
+
+#define LOOSE_BYTES 65536
+
+/* As DPDK's endpoint with zero-copy: rings in sealed memory, buffers in a region that is not. */
+struct loose {
+    struct bench bench;
+    uint8_t *memory;
+    int fd;
+};
+
+static void open_loose(struct loose *loose, void **state, unsigned flags)
+{
+    struct ndsim_memif_config config = rig_config(*state, NDSIM_MEMIF_SERVER);
+
+    config.shared_frames = true;
+    loose->bench.rig = *state;
+    loose->bench.memif = rig_open(loose->bench.rig, &config);
+    loose->fd = memfd_create("unsealed", MFD_CLOEXEC | flags);
+    assert_true(loose->fd >= 0);
+    assert_int_equal(ftruncate(loose->fd, LOOSE_BYTES), 0);
+    loose->memory = mmap(NULL, LOOSE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, loose->fd, 0);
+    assert_true(loose->memory != MAP_FAILED);
+    script_init(&loose->bench.peer);
+    script_connect(&loose->bench.peer, loose->bench.rig->path);
+    assert_true(
+        script_be_client(&loose->bench.peer, loose->bench.memif,
+                         &(struct script_client){.more_regions = 1, .more_fd = loose->fd, .more_bytes = LOOSE_BYTES}));
+}
+
+static void close_loose(struct loose *loose)
+{
+    munmap(loose->memory, LOOSE_BYTES);
+    close(loose->fd);
+    close_bench(&loose->bench);
+}
+
+/* Sends a frame of 100 bytes into the buffer in the unsealed region. */
+static void send_loose(struct loose *loose, uint16_t number)
+{
+    struct memif_ring *ring = loose->bench.peer.ring[SCRIPT_M2S];
+
+    script_describe(ring, number, 0, 1, 2048, 8192);
+    atomic_store(&ring->head, (uint16_t)(number + 1));
+    rig_send(loose->bench.memif, 1, 100);
+    ndsim_memif_flush(loose->bench.memif);
+}
 
 static void a_region_that_is_not_sealed_is_used_and_may_shrink(void **state)
 {
-    struct bench bench;
-    uint8_t message[MEMIF_MESSAGE_BYTES] = {0};
-    struct rig *rig = *state;
-    struct ndsim_memif_config config = rig_config(rig, NDSIM_MEMIF_SERVER);
-    uint8_t *memory;
-    unsigned i;
-    int fd;
+    struct loose loose;
+    struct bench *bench = &loose.bench;
 
-    /* As DPDK's endpoint with zero-copy: rings in sealed memory, buffers in a region that is not. */
-    bench.rig = rig;
-    script_init(&bench.peer);
-    config.shared_frames = true;
-    bench.memif = rig_open(rig, &config);
-    fd = memfd_create("unsealed", MFD_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, 65536), 0);
-    memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_true(memory != MAP_FAILED);
-    script_connect(&bench.peer, rig->path);
-    script_make_memory(&bench.peer, &plain);
-    assert_int_equal(script_wait(&bench.peer, bench.memif, message, NULL), MEMIF_HELLO);
-    for (i = 0; i < 6; i++) {
-        static const unsigned types[] = {MEMIF_INIT,     MEMIF_ADD_REGION, MEMIF_ADD_REGION,
-                                         MEMIF_ADD_RING, MEMIF_ADD_RING,   MEMIF_CONNECT};
-        int fds[] = {-1, bench.peer.memory_fd, fd, bench.peer.event_fd[0], bench.peer.event_fd[1], -1};
-
-        memset(message, 0, sizeof(message));
-        script_put(message, MEMIF_TYPE_16, types[i], 16);
-        if (types[i] == MEMIF_INIT) {
-            script_put(message, MEMIF_INIT_VERSION_16, MEMIF_VERSION, 16);
-            script_put(message, MEMIF_INIT_ID_32, 7, 32);
-        } else if (types[i] == MEMIF_ADD_REGION) {
-            script_put(message, MEMIF_REGION_INDEX_16, i - 1, 16);
-            script_put(message, MEMIF_REGION_BYTES_64, i == 1 ? bench.peer.memory_bytes : 65536, 64);
-        } else if (types[i] == MEMIF_ADD_RING) {
-            script_put(message, MEMIF_RING_FLAGS_16, i == 3 ? MEMIF_RING_FLAG_S2M : 0, 16);
-            script_put(message, MEMIF_RING_OFFSET_32, i == 3 ? 0 : 384, 32);
-            script_put(message, MEMIF_RING_LOG2_SLOTS_8, 4, 8);
-        }
-        script_send(&bench.peer, message, &fds[i], fds[i] >= 0 ? 1 : 0);
-        assert_int_equal(script_wait(&bench.peer, bench.memif, message, NULL), i == 5 ? MEMIF_CONNECTED : MEMIF_ACK);
-    }
-
-    /* Both ways. */
-    script_describe(bench.peer.ring[SCRIPT_M2S], 0, 0, 1, 2048, 8192);
-    atomic_store(&bench.peer.ring[SCRIPT_M2S]->head, 1);
-    rig_send(bench.memif, 1, 100);
-    ndsim_memif_flush(bench.memif);
-    assert_int_equal(atomic_load(&bench.peer.ring[SCRIPT_M2S]->tail), 1);
-    rig_check(memory + 8192, 100, 1, 100);
-    memcpy(memory + 32768, memory + 8192, 100);
-    script_describe(bench.peer.ring[SCRIPT_S2M], 0, 0, 1, 100, 32768);
-    atomic_store(&bench.peer.ring[SCRIPT_S2M]->head, 1);
-    assert_int_equal(ndsim_memif_receive(bench.memif, 100, keep, NULL), 1);
+    open_loose(&loose, state, 0);
+    send_loose(&loose, 0);
+    assert_int_equal(atomic_load(&bench->peer.ring[SCRIPT_M2S]->tail), 1);
+    rig_check(loose.memory + 8192, 100, 1, 100);
+    memcpy(loose.memory + 32768, loose.memory + 8192, 100);
+    script_describe(bench->peer.ring[SCRIPT_S2M], 0, 0, 1, 100, 32768);
+    atomic_store(&bench->peer.ring[SCRIPT_S2M]->head, 1);
+    assert_int_equal(ndsim_memif_receive(bench->memif, 100, keep, NULL), 1);
 
     /* And now it shrinks under a frame: no fault, but an end. */
-    assert_int_equal(ftruncate(fd, 4096), 0);
-    script_describe(bench.peer.ring[SCRIPT_S2M], 1, 0, 1, 100, 32768);
-    atomic_store(&bench.peer.ring[SCRIPT_S2M]->head, 2);
-    assert_int_equal(ndsim_memif_receive(bench.memif, 100, ignore, NULL), 1);
-    expect_broken(&bench, "a frame cannot be read");
-    munmap(memory, 65536);
-    close(fd);
-    close_bench(&bench);
+    assert_int_equal(ftruncate(loose.fd, 4096), 0);
+    script_describe(bench->peer.ring[SCRIPT_S2M], 1, 0, 1, 100, 32768);
+    atomic_store(&bench->peer.ring[SCRIPT_S2M]->head, 2);
+    assert_int_equal(ndsim_memif_receive(bench->memif, 100, ignore, NULL), 1);
+    expect_broken(bench, "a frame cannot be read");
+    close_loose(&loose);
+}
+
+static void a_region_that_cannot_be_written_any_more_breaks_the_link(void **state)
+{
+    struct loose loose;
+
+    open_loose(&loose, state, MFD_ALLOW_SEALING);
+    send_loose(&loose, 0);
+    assert_int_equal(ftruncate(loose.fd, 4096), 0);
+    assert_int_equal(fcntl(loose.fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+    send_loose(&loose, 1);
+    expect_broken(&loose.bench, "an empty buffer cannot be written");
+    close_loose(&loose);
+}
+
+static void flags_of_the_peers_descriptor_do_not_lead_frames_elsewhere(void **state)
+{
+    struct loose loose;
+    struct stat status;
+
+    open_loose(&loose, state, 0);
+    assert_int_equal(fcntl(loose.fd, F_SETFL, O_APPEND), 0);
+    send_loose(&loose, 0);
+    rig_check(loose.memory + 8192, 100, 1, 100);
+    assert_int_equal(fstat(loose.fd, &status), 0);
+    assert_int_equal(status.st_size, LOOSE_BYTES);
+    assert_true(ndsim_memif_link_up(loose.bench.memif));
+    close_loose(&loose);
 }
 
 static void a_link_outlives_its_peer_until_its_owner_looks(void **state)
@@ -452,7 +533,10 @@ int main(void)
         TEST(chains_longer_than_a_frame_are_dropped),
         TEST(chains_of_too_many_buffers_are_dropped),
         TEST(a_chain_mark_left_in_place_means_nothing_the_next_time),
+        TEST(rings_and_buffers_that_overlap_harm_only_the_link),
         TEST(a_region_that_is_not_sealed_is_used_and_may_shrink),
+        TEST(a_region_that_cannot_be_written_any_more_breaks_the_link),
+        TEST(flags_of_the_peers_descriptor_do_not_lead_frames_elsewhere),
         TEST(a_link_outlives_its_peer_until_its_owner_looks),
         TEST(a_peer_that_fills_an_event_up_blocks_nobody),
     };

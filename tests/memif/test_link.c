@@ -63,15 +63,20 @@ static size_t mixed(uint64_t number)
     return sizes[number % 10];
 }
 
-static void exchange(struct ndsim_memif *from, struct ndsim_memif *to, uint64_t frames)
+static size_t small(uint64_t number)
 {
-    struct expectation expectation = {.size = mixed};
+    return 60 + number % 5;
+}
+
+static void exchange(struct ndsim_memif *from, struct ndsim_memif *to, size_t (*size)(uint64_t number), uint64_t frames)
+{
+    struct expectation expectation = {.size = size};
     uint64_t sent = 0;
 
     while (expectation.next < frames) {
-        while (sent < frames && ndsim_memif_transmit_begin(from, mixed(sent)) != NULL) {
+        while (sent < frames && ndsim_memif_transmit_begin(from, size(sent)) != NULL) {
             ndsim_memif_transmit_end(from, 0);
-            rig_send(from, sent, mixed(sent));
+            rig_send(from, sent, size(sent));
             sent++;
         }
         ndsim_memif_flush(from);
@@ -85,8 +90,8 @@ static void exchange_both_ways(struct rig *rig, const struct ndsim_memif_config 
     struct pair pair = open_pair(rig, like);
     struct ndsim_memif_statistics statistics;
 
-    exchange(pair.server, pair.client, 2000);
-    exchange(pair.client, pair.server, 2000);
+    exchange(pair.server, pair.client, mixed, 2000);
+    exchange(pair.client, pair.server, mixed, 2000);
     statistics = rig_statistics(pair.client);
     assert_int_equal(statistics.transmit_frames, 2000);
     assert_int_equal(statistics.receive_frames, 2000);
@@ -119,6 +124,25 @@ static void frames_longer_than_a_buffer_take_several(void **state)
     exchange_both_ways(*state, &config);
     config.shared_frames = true;
     exchange_both_ways(*state, &config);
+}
+
+static void rings_of_every_size_run_round(void **state)
+{
+    static const uint32_t slots[] = {2, 64, NDSIM_MEMIF_SLOTS_MAX};
+    unsigned i;
+
+    /* Indices have 16 bits. */
+    for (i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        struct ndsim_memif_config config = rig_config(*state, NDSIM_MEMIF_SERVER);
+        struct pair pair;
+
+        config.slots = slots[i];
+        config.buffer_bytes = 64;
+        pair = open_pair(*state, &config);
+        exchange(pair.server, pair.client, small, 70000);
+        exchange(pair.client, pair.server, small, 70000);
+        close_pair(&pair);
+    }
 }
 
 static void frames_that_no_ring_can_hold_are_lost_and_counted(void **state)
@@ -340,14 +364,14 @@ static void either_end_may_go_and_come_back(void **state)
         config.role = NDSIM_MEMIF_CLIENT;
         pair.client = rig_open(rig, &config);
         rig_until_link(pair.server, pair.client, true);
-        exchange(pair.client, pair.server, 100);
+        exchange(pair.client, pair.server, mixed, 100);
 
         ndsim_memif_close(pair.server);
         rig_until_link(pair.client, NULL, false);
         config.role = NDSIM_MEMIF_SERVER;
         pair.server = rig_open(rig, &config);
         rig_until_link(pair.server, pair.client, true);
-        exchange(pair.server, pair.client, 100);
+        exchange(pair.server, pair.client, mixed, 100);
     }
     assert_int_equal(rig_statistics(pair.client).connects, 2);
     assert_int_equal(rig_statistics(pair.client).disconnects, 1);
@@ -374,7 +398,7 @@ static void a_child_lets_go_without_anybody_noticing(void **state)
     assert_int_equal(stat(rig->path, &status), 0);
     ndsim_memif_process(pair.server);
     ndsim_memif_process(pair.client);
-    exchange(pair.server, pair.client, 100);
+    exchange(pair.server, pair.client, mixed, 100);
     assert_true(ndsim_memif_arm(pair.client));
     rig_send(pair.server, 0, 60);
     ndsim_memif_flush(pair.server);
@@ -468,6 +492,7 @@ int main(void)
         TEST(frames_of_all_sizes_cross_in_order),
         TEST(frames_cross_without_a_copy_too),
         TEST(frames_longer_than_a_buffer_take_several),
+        TEST(rings_of_every_size_run_round),
         TEST(frames_that_no_ring_can_hold_are_lost_and_counted),
         TEST(frames_longer_than_configured_are_refused_or_dropped),
         TEST(nothing_is_seen_before_flush),

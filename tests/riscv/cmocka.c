@@ -147,19 +147,27 @@ int cmocka_bare_run(const char *group, const struct CMUnitTest *tests, size_t co
 {
     void *state = NULL;
     enum outcome group_outcome = run_fixture(setup, &state);
+    size_t named = 0, number = 0;
     int failed = 0;
 
-    printf("1..%zu\n", count);
+    for (size_t i = 0; i < count; i++) {
+        named += tests[i].name != NULL;
+    }
+    printf("1..%zu\n", named);
     if (group_outcome == FAILED) {
         print_error("%s: the group's setup has failed\n", group);
     }
     for (size_t i = 0; i < count; i++) {
-        enum outcome outcome = group_outcome == PASSED ? run_test(&tests[i], state) : group_outcome;
+        enum outcome outcome;
 
+        if (tests[i].name == NULL) {
+            continue;
+        }
+        outcome = group_outcome == PASSED ? run_test(&tests[i], state) : group_outcome;
         if (!line_begins) {
             print_message("\n");
         }
-        printf("%s %zu - %s%s\n", outcome == FAILED ? "not ok" : "ok", i + 1, tests[i].name,
+        printf("%s %zu - %s%s\n", outcome == FAILED ? "not ok" : "ok", ++number, tests[i].name,
                outcome == SKIPPED ? " # SKIP" : "");
         failed += outcome == FAILED;
     }

@@ -19,25 +19,33 @@
     (FEATURES_AVX2 | NETDAM_FW_CPU_AVX512F | NETDAM_FW_CPU_AVX512BW | NETDAM_FW_CPU_AVX512DQ | NETDAM_FW_CPU_AVX512VL)
 
 struct level {
-    const char *name;
     uint64_t features;
 };
-static struct level baseline = {"baseline", 0};
-static struct level avx2 = {"AVX2 and F16C", FEATURES_AVX2};
-static struct level avx512 = {"AVX-512", FEATURES_AVX512};
+static struct level baseline = {0};
+static struct level avx2 = {FEATURES_AVX2};
+static struct level avx512 = {FEATURES_AVX512};
 
 static struct ndfw fw;
 
-/* The test goes on with this level's instructions, or is skipped where the CPU has none. */
+/* The test goes on with this level's instructions. */
 static void use_level(void **state)
 {
     const struct level *level = *state;
 
-    if ((ndfw_platform_cpu_features() & level->features) != level->features) {
-        print_message("# skipped: this CPU, or its operating system, does not offer %s\n", level->name);
-        skip();
-    }
     fw.config.cpu_features = level->features;
+}
+
+/* cmocka passes by what has no name. (What is skipped, cmocka 1.1.5 calls "not ok".) */
+static void leave_out_what_is_not_here(struct CMUnitTest *tests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct level *level = tests[i].initial_state;
+
+        if (level != NULL && (ndfw_platform_cpu_features() & level->features) != level->features) {
+            print_message("# not tested, for this CPU or its operating system does not offer it: %s\n", tests[i].name);
+            tests[i] = (struct CMUnitTest){.name = NULL};
+        }
+    }
 }
 
 static uint64_t reduce_one(unsigned operation, unsigned type, uint64_t a, uint64_t b)
@@ -503,7 +511,7 @@ static void compare_and_swap_neither_commutes_nor_merges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    struct CMUnitTest tests[] = {
         cmocka_unit_test(executes_exactly_what_it_should),
         ON_EACH_LEVEL(every_operation_type_and_pair_of_edge_values_agrees_with_the_reference),
         ON_EACH_LEVEL(random_values_agree_with_the_reference),
@@ -517,5 +525,6 @@ int main(void)
         cmocka_unit_test(compare_and_swap_neither_commutes_nor_merges),
     };
 
+    leave_out_what_is_not_here(tests, ARRAY_SIZE(tests));
     return cmocka_run_group_tests_name("alu", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ struct CMUnitTest {
     cmocka_bare_run(name, tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
 #define cmocka_run_group_tests(tests, setup, teardown) cmocka_run_group_tests_name(#tests, tests, setup, teardown)
 
-/* How many tests have failed. A failing group setup fails them all. */
+/* How many tests have failed. A failing group setup fails them all; what has no name is none. */
 int cmocka_bare_run(const char *group, const struct CMUnitTest *tests, size_t count, CMFixtureFunction setup,
                     CMFixtureFunction teardown);
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -103,6 +104,17 @@ static const char *short_number(double number, char text[16])
     return text;
 }
 
+/* What a terminal shows and does not obey, whoever has sent it. */
+static const char *harmless(const char *text)
+{
+    for (const char *at = text; at != NULL && *at != 0; at++) {
+        if (*at < ' ' || *at > '~') {
+            return "?";
+        }
+    }
+    return text != NULL ? text : "?";
+}
+
 /* "queue 3 fault 7": the reasons that there are. */
 static void print_reasons(FILE *out, const json_t *dropped)
 {
@@ -112,16 +124,14 @@ static void print_reasons(FILE *out, const json_t *dropped)
     json_object_foreach((json_t *)(uintptr_t)dropped, key, one)
     {
         if (json_integer_value(one) != 0) {
-            fprintf(out, " %s %" JSON_INTEGER_FORMAT, key, json_integer_value(one));
+            fprintf(out, " %s %" JSON_INTEGER_FORMAT, harmless(key), json_integer_value(one));
         }
     }
 }
 
 static const char *text_of(const json_t *part, const char *key)
 {
-    const char *text = json_string_value(json_object_get(part, key));
-
-    return text != NULL ? text : "?";
+    return harmless(json_string_value(json_object_get(part, key)));
 }
 
 static const char *state_of(const json_t *part)
@@ -336,9 +346,9 @@ static void pause_for(struct options *options, bool live)
     }
 }
 
-static json_t *look(FILE *stream)
+static json_t *look(int fd)
 {
-    json_t *counters = ndfab_ask(stream, json_pack("{s:s}", "command", "counters"));
+    json_t *counters = ndfab_ask(fd, json_pack("{s:s}", "command", "counters"));
 
     if (counters != NULL && !json_is_true(json_object_get(counters, "ok"))) {
         json_decref(counters);
@@ -349,16 +359,16 @@ static json_t *look(FILE *stream)
 
 static int run(struct options *options)
 {
-    FILE *stream = ndfab_connect(options->path);
+    int fd = ndfab_connect(options->path);
     json_t *before, *now;
     const char *failure;
     bool live;
 
-    if (stream == NULL) {
+    if (fd < 0) {
         fprintf(stderr, "netdam-top: %s: %s\n", options->path, errno == EAGAIN ? ndfab_ask_failure() : strerror(errno));
         return EXIT_FAILURE;
     }
-    before = look(stream);
+    before = look(fd);
     failure = ndfab_ask_failure();
     live = before != NULL && !options->once && !options->json && take_terminal();
     while (before != NULL && !ended) {
@@ -366,7 +376,7 @@ static int run(struct options *options)
         if (ended) {
             break;
         }
-        now = look(stream);
+        now = look(fd);
         failure = ndfab_ask_failure();
         if (now != NULL) {
             show(options, before, now, live);
@@ -378,8 +388,9 @@ static int run(struct options *options)
     if (live) {
         restore_terminal();
     }
-    fclose(stream);
-    if (before == NULL) {
+    close(fd);
+    /* A signal that came while it waited for a reply ends it like any other. */
+    if (before == NULL && !ended) {
         fprintf(stderr, "netdam-top: %s: %s\n", options->path, failure);
         return EXIT_FAILURE;
     }

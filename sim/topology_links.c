@@ -51,6 +51,9 @@ bool ndsim_switch_read(struct ndsim_reader *reader, const config_setting_t *grou
         (sw->config.bits_per_s < 1000 || sw->config.bits_per_s > UINT64_C(1000000000000000))) {
         return ndsim_reader_wrong(reader, group, "rate: less than 1000 bits per second, or more than 1000T");
     }
+    if (sw->config.bits_per_s != 0 && config_setting_get_member(group, "queue") == NULL) {
+        sw->config.queue_bytes = NDSIM_QUEUE_BYTES;
+    }
     return (sw->config.frame_overhead <= 1024 && sw->config.latency_ns <= UINT64_C(3600000000000)) ||
            ndsim_reader_wrong(reader, group, "overhead of more than 1024 bytes, or latency of more than an hour");
 }

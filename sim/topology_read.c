@@ -424,6 +424,7 @@ static bool take_flap(struct ndsim_reader *reader, const config_setting_t *setti
 void ndsim_way_defaults(struct ndsim_topology_way *way)
 {
     memset(way, 0, sizeof(*way));
+    way->config.queue_bytes = NDSIM_QUEUE_BYTES;
     way->config.frame_overhead = 24; /* preamble 8, frame check sequence 4, gap 12 */
     way->config.corrupt_from = NDSIM_TOPOLOGY_ETHERNET_BYTES;
     way->config.reorder_ns = 100000;

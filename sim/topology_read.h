@@ -8,6 +8,9 @@
 #include <libconfig.h>
 #include <stddef.h>
 
+/* Bytes that wait for a line of a rate where the file says nothing; 0 says: without limit. */
+#define NDSIM_QUEUE_BYTES (UINT64_C(1) << 20)
+
 struct ndsim_reader {
     struct ndsim_topology *topology;
     const char *file;

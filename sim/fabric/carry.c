@@ -6,6 +6,8 @@
  */
 #include "fabric.h"
 
+#include <rte_lcore.h>
+#include <rte_ring.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +30,17 @@ static struct rte_mbuf *shared(struct rte_mbuf *frame)
     }
     rte_pktmbuf_refcnt_update(frame, 1);
     return frame;
+}
+
+/*
+ * The pool is a ring, and what lies in the cache of this thread, which is the only one; rte_mempool_avail_count() would look at
+ * the caches of all threads that there could be.
+ */
+bool ndfab_has_room(const struct ndfab_fabric *fabric, uint64_t held)
+{
+    const struct rte_mempool_cache *cache = rte_mempool_default_cache(fabric->pool, rte_lcore_id());
+
+    return held <= rte_ring_count(fabric->pool->pool_data) + (cache != NULL ? cache->len : 0);
 }
 
 static void flip(struct rte_mbuf *frame, uint32_t bit)
@@ -112,6 +125,13 @@ static void carry(struct ndfab_way *way, struct rte_mbuf *frame, uint64_t at_ns)
         }
         return;
     }
+    if (!ndfab_has_room(way->fabric, way->in_flight)) {
+        way->link.counts[NDSIM_LINK_FRAMES]++;
+        way->link.counts[NDSIM_LINK_BYTES] += frame->pkt_len;
+        way->link.counts[NDSIM_LINK_TAIL_DROPS]++;
+        rte_pktmbuf_free(frame);
+        return;
+    }
     count = ndsim_link_send(&way->link, frame->pkt_len, at_ns, deliveries);
     if (count == 0) {
         rte_pktmbuf_free(frame);
@@ -156,7 +176,8 @@ static void pass_on(struct ndfab_switch *at, const struct ndsim_forward *forward
         at->lost_copies++;
     } else if (!at->sw.config.priorities) {
         carry(&at->fabric->ways[at->out[forward->port]], frame, forward->at_ns);
-    } else if (ndsim_switch_put(&at->sw, forward, (uintptr_t)frame, frame->pkt_len)) {
+    } else if (ndfab_has_room(at->fabric, ndsim_queues_count(&at->sw.queues[forward->port])) &&
+               ndsim_switch_put(&at->sw, forward, (uintptr_t)frame, frame->pkt_len)) {
         at->waiting++;
         watch_port(at, forward->port);
     } else {

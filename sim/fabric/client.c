@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
 
 static int fail(const char *what, const char *why)
 {
@@ -28,7 +30,7 @@ static json_t *request_of(const char *text)
     return request;
 }
 
-static int ask(FILE *stream, const char *text)
+static int ask(int fd, const char *text)
 {
     json_t *request = request_of(text);
     json_t *reply;
@@ -37,7 +39,7 @@ static int ask(FILE *stream, const char *text)
     if (request == NULL) {
         return 2;
     }
-    reply = ndfab_ask(stream, request);
+    reply = ndfab_ask(fd, request);
     if (reply == NULL) {
         return fail("control", ndfab_ask_failure());
     }
@@ -51,20 +53,20 @@ static int ask(FILE *stream, const char *text)
 int ndfab_client(int argc, char **argv)
 {
     int status = 0;
-    FILE *stream;
+    int fd;
 
     if (argc < 2) {
         fprintf(stderr, "netdam-fabric: usage: netdam-fabric ctl PATH COMMAND...\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    stream = ndfab_connect(argv[0]);
-    if (stream == NULL) {
+    fd = ndfab_connect(argv[0]);
+    if (fd < 0) {
         return fail(argv[0], errno == EAGAIN ? ndfab_ask_failure() : strerror(errno));
     }
     for (int i = 1; i < argc && status == 0; i++) {
-        status = ask(stream, argv[i]);
+        status = ask(fd, argv[i]);
     }
-    fclose(stream);
+    close(fd);
     return status;
 }

@@ -38,7 +38,8 @@ static bool only(const json_t *request, const char *known, json_t **reply)
         }
         if (strlen(key) > 30 || strchr(key, ' ') != NULL || snprintf(spaced, sizeof(spaced), " %s ", key) < 0 ||
             strstr(known, spaced) == NULL) {
-            *reply = wrong("unknown key %.40s; here belong:%s", key, known);
+            *reply = known[1] == 0 ? wrong("unknown key %.40s; this command has none", key)
+                                   : wrong("unknown key %.40s; here belong:%s", key, known);
             return false;
         }
     }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control socket. Nobody who connects can make the fabric wait, or keep more than two bounded buffers. */
+/*
+ * The control socket. Nobody who connects can make the fabric wait, or keep more than two bounded buffers: of each client one
+ * line is answered at a time, and the next one when the reply has been sent.
+ */
 #include "control.h"
+#include "request.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +15,6 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 16384u
-#define OUT_MAX_BYTES  (4u << 20) /* a client that does not read its replies is left alone */
 
 struct client {
     int fd; /* -1: free */
@@ -138,6 +141,8 @@ static void send_out(struct client *client)
         }
         client->out_sent += (size_t)sent;
     }
+    free(client->out);
+    client->out = NULL;
     client->out_bytes = 0;
     client->out_sent = 0;
     if (client->closing) {
@@ -145,53 +150,45 @@ static void send_out(struct client *client)
     }
 }
 
-/* Takes the reply over. */
+/* Takes the reply over; the one before has been sent. */
 static void reply(struct client *client, json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
     size_t bytes = text != NULL ? strlen(text) : 0;
-    char *out = NULL;
 
     json_decref(object);
-    if (text != NULL && client->out_bytes + bytes + 1 <= OUT_MAX_BYTES) {
-        out = realloc(client->out, client->out_bytes + bytes + 2);
-    }
-    if (out == NULL) {
+    if (text == NULL || bytes >= NDFAB_REPLY_MAX) {
         free(text);
         drop(client);
         return;
     }
-    memcpy(out + client->out_bytes, text, bytes + 1);
-    out[client->out_bytes + bytes] = '\n';
-    client->out = out;
-    client->out_bytes += bytes + 1;
-    free(text);
+    text[bytes] = '\n'; /* in place of its end */
+    client->out = text;
+    client->out_bytes = bytes + 1;
     send_out(client);
 }
 
-/* Answers the whole lines; returns false if the client has gone. */
-static bool answer(struct ndfab_control *control, struct client *client)
+static char *end_of_line(const struct client *client)
 {
-    char *start = client->line;
-    char *end;
+    return memchr(client->line, '\n', client->used);
+}
 
-    while (client->fd >= 0 && (end = memchr(start, '\n', client->used)) != NULL) {
-        size_t bytes = (size_t)(end - start);
+/* Answers the first line, if it is whole. */
+static void answer(struct ndfab_control *control, struct client *client)
+{
+    const char *end = end_of_line(client);
 
-        reply(client, ndfab_command(control->fabric, start, bytes));
+    if (end != NULL) {
+        size_t bytes = (size_t)(end - client->line);
+
+        reply(client, ndfab_command(control->fabric, client->line, bytes));
         client->used -= bytes + 1;
-        start = end + 1;
-    }
-    if (client->fd < 0) {
-        return false;
-    }
-    memmove(client->line, start, client->used);
-    if (client->used == sizeof(client->line)) {
+        memmove(client->line, end + 1, client->used);
+    } else if (client->used == sizeof(client->line)) {
         client->closing = true;
         client->used = 0;
         reply(client, json_pack("{s:b,s:s}", "ok", 0, "error", "a line of more than 16383 bytes"));
     }
-    return client->fd >= 0;
 }
 
 static void serve(struct ndfab_control *control, struct client *client)
@@ -201,16 +198,20 @@ static void serve(struct ndfab_control *control, struct client *client)
     if (client->out_bytes != 0) {
         send_out(client);
     }
-    if (client->fd < 0 || client->closing || client->out_bytes != 0) {
+    if (client->fd < 0 || client->out_bytes != 0) {
         return;
     }
-    got = recv(client->fd, client->line + client->used, sizeof(client->line) - client->used, MSG_DONTWAIT);
-    if (got > 0) {
+    if (end_of_line(client) == NULL) {
+        got = recv(client->fd, client->line + client->used, sizeof(client->line) - client->used, MSG_DONTWAIT);
+        if (got <= 0) {
+            if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+                drop(client);
+            }
+            return;
+        }
         client->used += (size_t)got;
-        answer(control, client);
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        drop(client);
     }
+    answer(control, client);
 }
 
 void ndfab_control_serve(struct ndfab_control *control)
@@ -246,8 +247,11 @@ unsigned ndfab_control_fds(const struct ndfab_control *control, struct pollfd fd
         const struct client *client = &control->clients[i];
 
         room |= client->fd < 0;
+        /* A line that waits here is answered as soon as the reply can be sent. */
         if (client->fd >= 0) {
-            fds[count++] = (struct pollfd){.fd = client->fd, .events = client->out_bytes != 0 ? POLLOUT : POLLIN};
+            bool busy = client->out_bytes != 0 || end_of_line(client) != NULL;
+
+            fds[count++] = (struct pollfd){.fd = client->fd, .events = busy ? POLLOUT : POLLIN};
         }
     }
     if (room) {

@@ -116,6 +116,12 @@ void ndfab_way_changed(struct ndfab_way *way);
 /* Down or up by hand, from now on. */
 void ndfab_way_set(struct ndfab_way *way, bool up);
 
+/*
+ * Whether a link, a queue or a port that holds `held` frames may hold one more: as many as there are buffers left. So whatever
+ * is slow leaves as much as it takes, and several such leave enough for all others.
+ */
+bool ndfab_has_room(const struct ndfab_fabric *fabric, uint64_t held);
+
 /* Frames on links, counted in the heap of events: what the links' own counts have to agree with. */
 uint64_t ndfab_carry_pending(const struct ndfab_fabric *fabric);
 

@@ -189,8 +189,9 @@ static bool open_fabric(struct ndfab_fabric *fabric)
     const struct ndsim_topology *topology = &fabric->topology;
     struct timespec wall;
 
-    fabric->pool = rte_pktmbuf_pool_create("frames", topology->buffers, 256, 0,
-                                           (uint16_t)(topology->frame_bytes + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY);
+    fabric->pool = rte_pktmbuf_pool_create_by_ops("frames", topology->buffers, RTE_MIN(256u, topology->buffers / 4), 0,
+                                                  (uint16_t)(topology->frame_bytes + RTE_PKTMBUF_HEADROOM),
+                                                  SOCKET_ID_ANY, "ring_mp_mc");
     fabric->ports = calloc(topology->port_count + 1, sizeof(*fabric->ports));
     if (fabric->pool == NULL || fabric->ports == NULL) {
         fprintf(stderr, "netdam-fabric: not enough memory for %u frames of %u bytes\n", topology->buffers,

@@ -163,7 +163,7 @@ void ndfab_port_send(struct ndfab_port *port, struct rte_mbuf *frame)
     if (!port->up) {
         port->counts.out_down++;
         rte_pktmbuf_free(frame);
-    } else if (port->out_count == NDFAB_OUT_MAX) {
+    } else if (port->out_count == NDFAB_OUT_MAX || !ndfab_has_room(port->fabric, port->out_count)) {
         port->counts.out_full++;
         rte_pktmbuf_free(frame);
     } else {

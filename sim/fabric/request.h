@@ -4,16 +4,18 @@
 #define NDFAB_REQUEST_H
 
 #include <jansson.h>
-#include <stdio.h>
 
-/* Connects. NULL, with errno set, if nobody listens. */
-FILE *ndfab_connect(const char *path);
+#define NDFAB_REPLY_MAX (4u << 20) /* bytes of a reply, with the end of its line */
+
+/* Connects. -1, with errno set, if nobody listens. */
+int ndfab_connect(const char *path);
 
 /*
- * Sends a request, which is taken over, and waits for the reply. NULL if the fabric has gone, or answers no JSON; or, with
- * errno EAGAIN, if it does not answer in time: it is stopped, or others hold all of its connections.
+ * Sends a request, which is taken over, and waits for the reply. NULL, with errno set, if there is none: EAGAIN if it does
+ * not come in time, because the fabric is stopped, or others hold all of its connections; EPROTO if what comes is not one
+ * line with a JSON value in it; else the fabric has gone. After that the connection is of no further use.
  */
-json_t *ndfab_ask(FILE *stream, json_t *request);
+json_t *ndfab_ask(int fd, json_t *request);
 
 /* Why there was no reply, by errno, right behind ndfab_ask(). */
 const char *ndfab_ask_failure(void);

@@ -95,6 +95,16 @@ bool ndsim_queues_take(struct ndsim_queues *queues, uint64_t now_ns, uint64_t *f
     return false;
 }
 
+uint32_t ndsim_queues_count(const struct ndsim_queues *queues)
+{
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < NDSIM_PRIORITIES; i++) {
+        count += queues->fifos[i].count;
+    }
+    return count;
+}
+
 uint64_t ndsim_queues_backlog(const struct ndsim_queues *queues, uint64_t now_ns)
 {
     return queues->bytes + ndsim_line_backlog(&queues->line, now_ns);

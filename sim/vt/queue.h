@@ -46,6 +46,9 @@ uint64_t ndsim_queues_due_ns(const struct ndsim_queues *queues);
 /* Takes the frame that is sent at `now_ns`, with when its last bit leaves. False if none may be taken now. */
 bool ndsim_queues_take(struct ndsim_queues *queues, uint64_t now_ns, uint64_t *frame, uint64_t *leaves_ns);
 
+/* Frames that wait. */
+uint32_t ndsim_queues_count(const struct ndsim_queues *queues);
+
 /* Bytes that wait, and those of the frame being sent that have not left. */
 uint64_t ndsim_queues_backlog(const struct ndsim_queues *queues, uint64_t now_ns);
 

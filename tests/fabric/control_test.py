@@ -9,8 +9,9 @@ import signal
 import socket
 import stat
 import subprocess
+import threading
 
-from harness import FABRIC, LIMIT_S, Control, Fabric, equal, expect, main, path, test
+from harness import FABRIC, LIMIT_S, O, Control, Endpoints, Fabric, equal, expect, main, path, test
 
 PAIR = 'ports = ( { name = "a"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; name = "l"; } );'
 
@@ -31,7 +32,8 @@ def every_wrong_request_gets_a_reason_and_the_connection_lives_on():
             (b'{"command": 1}', "expected one of: list counters"),
             (b'{"command": "dance"}', "expected one of: list counters"),
             (b'{"command": "list", "command": "list"}', "duplicate object key"),
-            (b'{"command": "list", "x": 1}', "unknown key x"),
+            (b'{"command": "list", "x": 1}', "unknown key x; this command has none"),
+            (b'{"command": "capture-stop", "x": 1}', "unknown key x; here belong: port link"),
             (b'{"command": "down"}', "link: expected the name of a link"),
             (b'{"command": "down", "link": "x"}', "no link is called x"),
             (b'{"command": "down", "link": "l", "direction": "up"}', "direction: expected"),
@@ -95,6 +97,121 @@ def many_requests_in_one_piece_are_all_answered_and_halves_are_put_together():
         expect(json.loads(fabric.control.file.readline())["ok"], "reply")
     expect(fabric.control.raw(b'and":"list"}\n')["ok"], "the half")
     fabric.stop()
+
+
+MANY_LINKS = ('ports = ( { name = "p"; count = 14; } ); switches = ( { name = "s"; }, { name = "t"; } );'
+              'links = ( { from = "p"; to = "s"; }' + ', { from = "s"; to = "t"; }' * 18 + ' );')
+
+
+@test
+def who_reads_slowly_gets_all_replies_however_many_requests_came_at_once():
+    fabric = Fabric(MANY_LINKS)
+    fabric.control.socket.sendall(b'{"command":"counters"}\n' * 700)
+    Control().good("list")  # by then the fabric has seen them
+    sum_bytes = 0
+    for i in range(700):
+        line = fabric.control.file.readline()
+        expect(line.endswith(b"}\n") and json.loads(line)["ok"], "reply %d: %r" % (i, line[-100:]))
+        sum_bytes += len(line)
+    expect(sum_bytes > 4 << 20, "%d bytes of replies are too few for this test" % sum_bytes)
+    fabric.stop()
+
+
+def own_kib(process):
+    with open("/proc/%d/status" % process.pid, encoding="ascii") as file:
+        return int(next(line for line in file if line.startswith("RssAnon")).split()[1])
+
+
+@test
+def who_never_reads_costs_no_more_than_one_reply_and_frames_go_on():
+    fabric = Fabric(MANY_LINKS.replace("count = 14", "count = 12"))
+    before = own_kib(fabric.process)
+    deaf = []
+    for _ in range(6):
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        one.connect(path("control"))
+        one.setblocking(False)
+        deaf.append(one)
+    for _ in range(200):
+        for one in deaf:
+            try:
+                one.send(b'{"command":"counters"}\n' * 700)
+            except BlockingIOError:
+                pass
+        fabric.control.good("list")
+    ends = Endpoints("p0", "p1")
+    ends.do("up")
+    ends.do("send", 0, 1, 1000, 100)
+    ends.do("wait", 1, 1000)
+    after = own_kib(fabric.process)
+    expect(after < before + 2048, "%d KiB have become %d" % (before, after))
+    for one in deaf:
+        one.close()
+    ends.stop()
+    fabric.stop()
+
+
+class Impostor:
+    """Listens where a fabric would and answers so many requests with the same bytes; then it says no more, or goes on for ever."""
+
+    def __init__(self, answer, endless=False, times=1):
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(path("impostor"))
+        self.listener.listen(1)
+        self.thread = threading.Thread(target=self.serve, args=(answer, endless, times), daemon=True)
+        self.thread.start()
+
+    def serve(self, answer, endless, times):
+        connection, _ = self.listener.accept()
+        try:
+            for _ in range(times):
+                while not connection.recv(4096).endswith(b"\n"):
+                    pass
+                connection.sendall(answer)
+            while endless:
+                connection.sendall(answer)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(4096):
+                pass
+        except OSError:
+            pass
+        connection.close()
+
+    def close(self):
+        self.thread.join(LIMIT_S)
+        self.listener.close()
+        os.unlink(path("impostor"))
+
+
+@test
+def clients_believe_nobody_who_answers_like_no_fabric():
+    top = os.path.join(O, "sim", "netdam-top")
+    for answer, endless, reason in ((b"x" * 65536, True, "what answers there is no fabric"),
+                                    (b'{"ok":true}\n{"ok":true}\n', False, "what answers there is no fabric"),
+                                    (b'{"ok":true\n', False, "what answers there is no fabric"),
+                                    (b"[" * 100000 + b"\n", False, "what answers there is no fabric"),
+                                    (b"", False, "the fabric has gone"),
+                                    (b'{"ok":tr', False, "the fabric has gone"),
+                                    (b'{"ok":true}', False, "the fabric has gone")):
+        for program in ([FABRIC, "ctl", path("impostor"), "list"], [top, "--once", path("impostor")]):
+            impostor = Impostor(answer, endless)
+            done = subprocess.run(["prlimit", "--as=1000000000", *program] if "top" in program[0] else program,
+                                  capture_output=True, timeout=LIMIT_S, text=True, check=False)
+            impostor.close()
+            equal((done.returncode, done.stdout), (1, ""), "%s: %r" % (program, answer[:40]))
+            expect(reason in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+
+
+@test
+def top_shows_no_escape_sequences_of_whoever_answers():
+    evil = {"ok": True, "ports": [{"name": "\x1b]0;x\x07", "in_frames": 1, "dropped": {"\x1b[2J": 3}}], "links": 7,
+            "switches": [None, {"name": "\x9b", "frames": 1, "queued_bytes": "x"}], "totals": []}
+    impostor = Impostor(json.dumps(evil).encode() + b"\n", times=2)
+    top = subprocess.run([os.path.join(O, "sim", "netdam-top"), "--once", "-i", "0.1", path("impostor")], capture_output=True,
+                         timeout=LIMIT_S, check=False)
+    impostor.close()
+    equal((top.returncode, top.stderr), (0, b""), "status and messages")
+    expect(b"\x1b" not in top.stdout and b"? 3" in top.stdout and b"0;x" not in top.stdout, top.stdout)
 
 
 @test

@@ -118,19 +118,60 @@ def a_copy_is_damaged_alone():
 @test
 def a_frame_has_no_more_owners_than_a_buffer_counts():
     pcap_write("in.pcap", numbered(1, 60))
-    hops = ["a"] + ["s%d" % n for n in range(16)] + ["b"]
-    fabric = Fabric('ports = ( { name = "a"; type = "pcap"; read = "in.pcap"; }, { name = "b"; type = "pcap"; write = "out.pcap"; },'
-                    '{ name = "e"; count = 2; } ); switches = ( %s, { name = "s"; } ); links = ( %s );' % (
-                        ", ".join('{ name = "%s"; }' % name for name in hops[1:-1]),
-                        ", ".join('{ from = "%s"; to = "%s"; duplicate = "100%%"; delay = "1ms"; }' % pair for pair in zip(hops, hops[1:])) +
-                        ', { from = "e"; to = "s"; delay = "1ms"; }'))
+    # 2^14 copies come to the last switch, which sends each to six ports whose links hold as many as there are buffers.
+    hops = ["a"] + ["s%d" % n for n in range(14)]
+    ends = range(6)
+    fabric = Fabric('ports = ( { name = "a"; type = "pcap"; read = "in.pcap"; }, %s, { name = "e"; count = 2; } );'
+                    'switches = ( %s, { name = "s"; } ); links = ( %s, { from = "e"; to = "s"; delay = "1ms"; } );' % (
+                        ", ".join('{ name = "b%d"; type = "pcap"; write = "out%d.pcap"; }' % (n, n) for n in ends),
+                        ", ".join('{ name = "%s"; }' % name for name in hops[1:]),
+                        ", ".join(['{ from = "%s"; to = "%s"; duplicate = "100%%"; delay = "1ms"; }' % pair
+                                   for pair in zip(hops, hops[1:])] +
+                                  ['{ from = "%s"; to = "b%d"; delay = "1s"; }' % (hops[-1], n) for n in ends])))
     ends = Endpoints("e0", "e1")
     ends.do("up")
     counters = fabric.control.until(lambda c: by_name(c["ports"], "a")["in_frames"] == 1 and c["totals"]["under_way"] == 0, "all through")
-    lost = sum(one["dropped"]["memory"] for one in counters["links"])
+    lost = sum(one["dropped"]["memory"] for one in counters["links"] + counters["switches"])
     expect(lost > 0 and counters["totals"]["balanced"], lost, counters["totals"])
     ends.do("send", 0, 1, 500, 600)
     ends.do("wait", 1, 500)
+    ends.stop()
+    fabric.stop()
+
+
+@test
+def whatever_is_slow_leaves_buffers_for_others():
+    # One frame in 0.7 s, or in an hour, comes through to e1 and to e2.
+    slow = 'rate = "1000"; queue = 0;'
+    for what, switch, link in (("link", "", slow), ("link with the usual queue", "", 'rate = "1000";'),
+                               ("long link", "", 'delay = "3600s";'), ("switch", slow, ""),
+                               ("switch with priorities", slow + "priorities = true;", "")):
+        fabric = Fabric('buffers = 2048; ports = ( { name = "e"; count = 5; } ); switches = ( { name = "s"; %s }, { name = "t"; } );'
+                        'links = ( { from = "e0"; to = "s"; }, { from = "e1"; to = "s"; back = { %s }; },'
+                        ' { from = "e2"; to = "s"; back = { %s }; }, { from = "e3"; to = "t"; }, { from = "e4"; to = "t"; } );'
+                        % (switch, link, link))
+        ends = Endpoints("e0", "e1", "e2", "e3", "e4")
+        ends.do("up")
+        for end in (1, 2):
+            ends.do("send", end, 0, 1, 60)
+        fabric.control.until(lambda c: all(by_name(c["ports"], "e%d" % n)["in_frames"] == 1 for n in (1, 2)), what)
+        for end in (1, 2):
+            ends.do("send", 0, end, 6000, 60)
+        counters = fabric.control.until(lambda c: by_name(c["ports"], "e0")["in_frames"] == 12000, what)
+        expect(counters["totals"]["under_way"] > 1000, "%s: only %d frames are held up" % (what, counters["totals"]["under_way"]))
+        ends.do("send", 3, 4, 6000, 60)
+        ends.do("wait", 4, 6000)
+        ends.stop()
+        fabric.stop()
+
+
+@test
+def few_buffers_are_enough():
+    fabric = Fabric(star(2) + "buffers = 64;")
+    ends = Endpoints("e0", "e1")
+    ends.do("up")
+    ends.do("send", 0, 1, 1000, 1000)
+    ends.do("wait", 1, 1000)
     ends.stop()
     fabric.stop()
 

@@ -38,3 +38,21 @@ SLOW_TESTS += $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t)
 .PHONY: fuzz
 fuzz: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t) ## each fuzz target for FUZZ_SECONDS (60)
 	$(Q)export FUZZ_SECONDS=$(FUZZ_SECONDS); status=0; for t in $^; do $$t || status=1; done; exit $$status
+
+# The fabric's control socket. The fuzzer sees what reads and answers; DPDK is along for the ride.
+CONTROL_FUZZ_SOURCES := $(patsubst %,sim/fabric/%.c,carry commands control report stations) $(SIM_TOPOLOGY_SOURCES) \
+                        sim/units.c sim/values.c sim/address.c
+
+$(FUZZ_DIR)/fuzz_control: tests/fuzz/fuzz_control.c $(CONTROL_FUZZ_SOURCES) $(wildcard sim/*.h sim/fabric/*.h sim/vt/*.h) \
+                          $(O)/sim/libndvt.a $(O)/firmware/libndfw.a | fabric-needs
+	$(Q)command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) is missing: apt-get install clang libclang-rt-dev"; exit 1; }
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_CFLAGS) $(DPDK_CFLAGS) -fsanitize=fuzzer -Isim $(PLATFORM_INCLUDES) $(filter %.c %.a,$^) \
+	  -o $@ $(DPDK_LIBS) -ljansson -lconfig
+
+# What each command looks like, to begin with.
+$(FUZZ_DIR)/seeds/fuzz_control: tests/fuzz/control_seeds.txt
+	$(Q)rm -rf $@ && mkdir -p $@ && split -l 1 $< $@/line- && sed '2,$$s/^.//' $< >$@/all
+
+$(FUZZ_DIR)/fuzz_control.t: | $(FUZZ_DIR)/seeds/fuzz_control
+fuzz: $(FUZZ_DIR)/fuzz_control.t
+SLOW_TESTS += $(FUZZ_DIR)/fuzz_control.t

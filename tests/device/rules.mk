@@ -3,7 +3,7 @@
 # meant. They need the QEMU of device/qemu/build.sh, and the images that it can load are those without sanitizers.
 
 DEVICE_TEST_DIR := $(O)/tests/device
-DEVICE_TESTS := errors frames hostile interrupts load memif migrate port registers reset rings settings trace
+DEVICE_TESTS := errors frames hostile interrupts load memif migrate peers port registers reset rings settings trace
 DEVICE_MEMIF_TESTS := hostile interrupts load migrate registers reset rings
 DEVICE_OTHER_FIRMWARE := $(DEVICE_TEST_DIR)/other/firmware/netdam-fw.so
 DEVICE_TEST_IMAGES := image image-2 image-abi image-ops image-entry image-state image-hungry
@@ -21,7 +21,7 @@ INCLUDES_ALL += -Itests/device
 $(DEVICE_TEST_DIR)/%.o: tests/device/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -DNETDAM_TEST_IMAGES='"$(DEVICE_TEST_DIR)"' \
-	  -DNETDAM_TEST_FIRMWARE='"$(O)/firmware/netdam-fw.so"' -Ifirmware/include $(PLATFORM_INCLUDES) -Itests/device -c -o $@ $<
+	  -DNETDAM_TEST_FIRMWARE='"$(O)/firmware/netdam-fw.so"' -Ifirmware/include $(PLATFORM_INCLUDES) -Itests/memif -Itests/device -c -o $@ $<
 
 $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so): $(DEVICE_TEST_DIR)/%.so: tests/device/image.c tests/device/image.h $(wildcard firmware/include/netdam/*.h)
 	@mkdir -p $(@D)
@@ -32,7 +32,8 @@ $(DEVICE_TESTS:%=$(DEVICE_TEST_DIR)/test_%): $(DEVICE_TEST_DIR)/test_%: $(DEVICE
   $(DEVICE_TEST_DIR)/card.o $(DEVICE_TEST_DIR)/side.o $(DEVICE_TEST_IMAGES:%=$(DEVICE_TEST_DIR)/%.so) | $(O)/firmware/netdam-fw.so
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -lcmocka -pthread
 
-$(DEVICE_TEST_DIR)/test_memif: $(PLATFORM_SOURCES:%.c=$(O)/%.o)
+$(DEVICE_TEST_DIR)/test_memif $(DEVICE_TEST_DIR)/test_peers: $(PLATFORM_SOURCES:%.c=$(O)/%.o)
+$(DEVICE_TEST_DIR)/test_peers: $(O)/tests/memif/rig.o
 $(DEVICE_TEST_DIR)/test_reset: | $(DEVICE_OTHER_FIRMWARE)
 
 # The same firmware after an edit: of another version.

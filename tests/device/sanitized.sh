@@ -8,7 +8,7 @@ cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 unset MAKEFLAGS MAKELEVEL O
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-names=(hostile hostile-memif load memif migrate settings)
+names=(hostile hostile-memif load memif migrate peers settings)
 programs=("${names[@]/#/build/san/tests/device/test_}")
 
 if ! bash device/qemu/sanitize.sh >"$log" 2>&1 ||

@@ -228,7 +228,8 @@ void script_listen(struct script *script, const char *path)
 
 static void wait_for(int fd, struct ndsim_memif *memif)
 {
-    struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = ndsim_memif_fd(memif), .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = fd, .events = POLLIN},
+                            {.fd = memif != NULL ? ndsim_memif_fd(memif) : -1, .events = POLLIN}};
 
     for (;;) {
         assert_true(poll(fds, 2, RIG_PATIENCE_MS) > 0);

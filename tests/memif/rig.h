@@ -42,7 +42,10 @@ void rig_send(struct ndsim_memif *memif, uint64_t seed, size_t bytes);
 /* Fails the test if they are not these. */
 void rig_check(const uint8_t *frame, size_t bytes, uint64_t seed, size_t expected_bytes);
 
-/* A peer that follows a script: a socket, messages, and memory that it made or was given. */
+/*
+ * A peer that follows a script: a socket, messages, and memory that it made or was given. The endpoint that it deals
+ * with is given its turns, unless it is another process's: NULL.
+ */
 struct script {
     int fd;
     int listener;

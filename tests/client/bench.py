@@ -5,23 +5,12 @@ import os
 import random
 import struct
 import sys
-import traceback
 
 import netdam_packet as nd
 from netdam_client import Client, Endpoint
-from node import Node
+from node import Node, ndtest
 
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, right, what=""):
-    if got != right:
-        raise AssertionError("%s: got %r, not %r" % (what, got, right) if what else "got %r, not %r" % (got, right))
+equal, test = ndtest.equal, ndtest.test
 
 
 def status(answer, right):
@@ -174,20 +163,9 @@ def cell(client, address):
 
 def run(start=Bench):
     """Runs the registered tests, one bench or target for all of them; prints TAP; ends the program."""
-    failed = 0
     bench = start()
     try:
-        for number, function in enumerate(TESTS, 1):
-            try:
-                function(bench)
-                print("ok %d - %s" % (number, function.__name__))
-            except Exception as error:  # each test reports and the next one runs
-                failed += 1
-                print("not ok %d - %s" % (number, function.__name__))
-                for line in "".join(traceback.format_exception(error)).splitlines():
-                    print("# " + line)
-            sys.stdout.flush()
+        failed = ndtest.run(bench)
     finally:
         bench.kill()
-    print("1..%d" % len(TESTS))
-    sys.exit(1 if failed else 0)
+    sys.exit(failed)

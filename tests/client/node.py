@@ -2,46 +2,23 @@
 """Starts and stops a headless node for the client's tests."""
 
 import os
-import select
-import signal
-import subprocess
+import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(TOP, os.environ.get("O", "build"))
-READY_S, END_S = 60, 60
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+import ndtest  # noqa: E402
+from ndtest import BUILD, NODE  # noqa: E402
 
 
-class Program:
+class Program(ndtest.Program):
     """A program that says in one line, `name ready key=value ...`, how it can be reached, and that SIGTERM ends well."""
 
     def __init__(self, name, *command):
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-        readable, _, _ = select.select([self.process.stdout], [], [], READY_S)
-        line = self.process.stdout.readline() if readable else ""
-        if not line.startswith(name + " ready "):
-            self.process.kill()
-            self.process.wait()
-            raise RuntimeError("no ready line: %r" % line)
+        super().__init__(*command)
+        line = self.line()
+        ndtest.expect(line.startswith(name + " ready "), "no ready line: %r" % line)
         self.words = dict(word.split("=", 1) for word in line.split()[2:])
         self.address, self.port, self.key = self.words["address"], int(self.words["port"]), int(self.words["key"], 16)
         self.bytes = int(self.words["bytes"])
-
-    def end(self):
-        """Ends the program; returns what it had to say. Raises if it did not end well."""
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            out, _ = self.process.communicate(timeout=END_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
-        if self.process.returncode != 0:
-            raise RuntimeError("the program ended with %d" % self.process.returncode)
-        return out
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
 
 
 class Node(Program):
@@ -51,7 +28,7 @@ class Node(Program):
         command = ["--listen", "%s:%d" % (address, port), "--memory", "64M", "--counters"] + list(options)
         if key is not None:
             command += ["--key", "0x%016x" % key]
-        super().__init__("netdam-node", os.path.join(BUILD, "sim", "netdam-node"), *command)
+        super().__init__("netdam-node", NODE, *command)
         self.mtu = int(self.words["mtu"])
 
     def stop(self):

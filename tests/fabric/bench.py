@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 import harness
-from harness import Endpoints, Fabric, TOP, end_started
+from harness import Endpoints, Fabric
+from ndtest import TOP, end_started
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))

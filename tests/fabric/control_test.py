@@ -11,7 +11,8 @@ import stat
 import subprocess
 import threading
 
-from harness import FABRIC, LIMIT_S, O, Control, Endpoints, Fabric, equal, expect, main, path, test
+from harness import Control, Endpoints, Fabric, main, path
+from ndtest import BUILD, FABRIC, LIMIT_S, equal, expect, test
 
 PAIR = 'ports = ( { name = "a"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; name = "l"; } );'
 
@@ -185,7 +186,7 @@ class Impostor:
 
 @test
 def clients_believe_nobody_who_answers_like_no_fabric():
-    top = os.path.join(O, "sim", "netdam-top")
+    top = os.path.join(BUILD, "sim", "netdam-top")
     for answer, endless, reason in ((b"x" * 65536, True, "what answers there is no fabric"),
                                     (b'{"ok":true}\n{"ok":true}\n', False, "what answers there is no fabric"),
                                     (b'{"ok":true\n', False, "what answers there is no fabric"),
@@ -207,7 +208,7 @@ def top_shows_no_escape_sequences_of_whoever_answers():
     evil = {"ok": True, "ports": [{"name": "\x1b]0;x\x07", "in_frames": 1, "dropped": {"\x1b[2J": 3}}], "links": 7,
             "switches": [None, {"name": "\x9b", "frames": 1, "queued_bytes": "x"}], "totals": []}
     impostor = Impostor(json.dumps(evil).encode() + b"\n", times=2)
-    top = subprocess.run([os.path.join(O, "sim", "netdam-top"), "--once", "-i", "0.1", path("impostor")], capture_output=True,
+    top = subprocess.run([os.path.join(BUILD, "sim", "netdam-top"), "--once", "-i", "0.1", path("impostor")], capture_output=True,
                          timeout=LIMIT_S, check=False)
     impostor.close()
     equal((top.returncode, top.stderr), (0, b""), "status and messages")

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames through the fabric, with DPDK for real: ports, switches, links and their faults, what ends and begins. TAP."""
 
-import json
 import os
 import resource
 import signal
 import subprocess
 
-from harness import (FABRIC, LIMIT_S, Control, Endpoints, Fabric, by_name, equal, expect, main, numbered, numbers, path,
-                     pcap_read, pcap_write, started, test, way, write)
+from harness import Control, Endpoints, Fabric, by_name, main, numbered, numbers, path, pcap_read, pcap_write, way, write
+from ndtest import FABRIC, LIMIT_S, Program, equal, expect, test
 
 
 def star(members, link=""):
@@ -321,8 +320,7 @@ def who_was_killed_may_come_back_under_another_address():
     guest.do("up")
     guest.do("send", 0, -1, 1, 60)  # from the address of e0, as somebody who comes and goes
     ends.do("wait", 0, 1)
-    guest.process.kill()
-    guest.process.wait(LIMIT_S)
+    guest.kill()
     fabric.control.until(lambda c: not by_name(c["ports"], "e2")["up"], "port down")
     equal(by_name(fabric.control.counters()["ports"], "e2")["stations"], 0, "stations of who has gone")
     ends.do("send", 0, 1, 10, 100)
@@ -377,7 +375,7 @@ def nothing_is_left_behind_whatever_ends_it():
             fabric.control.good("quit")
             how = 0
         fabric.stop(how)
-        ends.process.kill()
+        ends.kill()
         equal(os.listdir(path("")), ["net.conf"], "files")
         for top in ("/dev/shm", "/run/dpdk", "/tmp/dpdk"):
             if os.path.isdir(top):
@@ -435,8 +433,7 @@ def the_driver_of_dpdk_joins_too_and_outlives_the_death_of_its_peer():
         peer.do("send", 0, -1, 1000, 1500)  # no more than the fabric holds while the other end does not run
         other.do("wait", 0, 1000)
         equal(other.report()[0]["damaged"], 0, "damaged")
-        peer.process.kill()
-        peer.process.wait(LIMIT_S)
+        peer.kill()
         fabric.control.until(lambda c: not by_name(c["ports"], "e0")["up"], "port down")
     other.stop()
     fabric.stop()
@@ -452,11 +449,10 @@ def a_peer_of_dpdk_s_driver_dies_in_the_middle_of_traffic():
         peer.do("up")
         other.do("up")
         fabric.control.until(lambda c: all(port["up"] for port in c["ports"]), "ports up")
-        peer.process.stdin.write(b"send 0 -1 100000000 1500\n")
+        peer.tell("send 0 -1 100000000 1500")
         other.report()
         other.do("wait", 0, 5000)
-        peer.process.kill()
-        peer.process.wait(LIMIT_S)
+        peer.kill()
         fabric.control.until(lambda c: not by_name(c["ports"], "e0")["up"], "port down")
     other.stop()
     fabric.stop()
@@ -469,10 +465,9 @@ def two_fabrics_join_by_dpdk_s_driver_in_both_roles():
                     'links = ( { from = "m"; to = "f"; } );')
     write("client.conf", 'ports = ( { name = "m"; path = "m.sock"; driver = "dpdk"; role = "client"; },'
           '{ name = "f"; type = "pcap"; read = "in.pcap"; } ); links = ( { from = "m"; to = "f"; } ); control = "client";')
-    client = subprocess.Popen([FABRIC, path("client.conf")], stdout=subprocess.DEVNULL)
+    client = Program(FABRIC, path("client.conf"))
     server.control.until(lambda c: by_name(c["ports"], "f")["out_frames"] == 500, "500 frames out")
-    client.terminate()
-    equal(client.wait(LIMIT_S), 0, "status of the client")
+    client.end()
     server.stop()
     equal(out(), list(range(500)), "frames")
 
@@ -497,9 +492,9 @@ def a_wrong_file_is_refused_before_anything_begins():
                            (star(32).replace("count = 32", "count = 33"), "has more than 32 links"),
                            ("links = (", "net.conf:1: syntax error")):
         fabric = Fabric(text, ready=False)
-        output, errors = fabric.process.communicate(timeout=LIMIT_S)
-        equal((fabric.process.returncode, output), (2, b""), "status and output")
-        expect(errors.startswith(b"netdam-fabric: ") and expected in errors.decode() and errors.count(b"\n") == 1, errors)
+        status, output, errors = fabric.ended()
+        equal((status, output), (2, ""), "status and output")
+        expect(errors.startswith("netdam-fabric: ") and expected in errors and errors.count("\n") == 1, errors)
     for text, expected in (('ports = ( { name = "a"; type = "pcap"; read = "none.pcap"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );',
                             "port a: %s: No such file" % path("none.pcap")),
                            ('ports = ( { name = "a"; type = "pmd"; devargs = "net_nonsense0"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );',
@@ -507,9 +502,9 @@ def a_wrong_file_is_refused_before_anything_begins():
                            ('ports = ( { name = "a"; path = "net.conf"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );',
                             "port a: ")):
         fabric = Fabric(text, ready=False)
-        output, errors = fabric.process.communicate(timeout=LIMIT_S)
-        equal((fabric.process.returncode, output), (1, b""), "status and output")
-        expect(expected in errors.decode(), errors)
+        status, output, errors = fabric.ended()
+        equal((status, output), (1, ""), "status and output")
+        expect(expected in errors, errors)
 
 
 @test
@@ -520,34 +515,32 @@ def what_a_port_lacks_is_told_in_one_line():
                            ('type = "tap"; interface = "netdam-no";', "tap and packet need root"),
                            ('type = "packet"; interface = "lo";', "tap and packet need root")):
         fabric = Fabric(pair % port, ready=False, user=user)
-        output, errors = fabric.process.communicate(timeout=LIMIT_S)
-        equal((fabric.process.returncode, output), (1, b""), "status and output")
-        expect(errors.startswith(b"netdam-fabric: port a: ") and expected in errors.decode() and errors.count(b"\n") == 1, errors)
+        status, output, errors = fabric.ended()
+        equal((status, output), (1, ""), "status and output")
+        expect(errors.startswith("netdam-fabric: port a: ") and expected in errors and errors.count("\n") == 1, errors)
     if user is not None:
         fabric = Fabric(pair % 'type = "packet"; interface = "netdam-no";', ready=False)
-        errors = fabric.process.communicate(timeout=LIMIT_S)[1]
-        equal((fabric.process.returncode, errors), (1, b"netdam-fabric: port a: netdam-no: No such device\n"), "status and error")
+        equal(fabric.ended(), (1, "", "netdam-fabric: port a: netdam-no: No such device\n"), "status, output and error")
 
 
 @test
 def captures_that_are_cut_short_are_told_of_at_the_end():
     file = write("net.conf", star(2))
-    command = [FABRIC, "--json", "--control", path("control"), file]
     # Then a limit on the size of files is an error of write(2), like a full disk, and no signal.
-    fabric = subprocess.Popen(["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    started.append(fabric)
-    fabric.stdout.readline()
+    fabric = Program("sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", FABRIC, "--json", "--control", path("control"), file,
+                     stderr=subprocess.PIPE)
+    fabric.line()
     control = Control()
     ends = Endpoints("e0", "e1")
     ends.do("up")
     control.good("capture", port="e0", file=path("port.pcap"))
     control.good("capture", link="e1-s", file=path("link.pcap"))
-    resource.prlimit(fabric.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    resource.prlimit(fabric.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
     ends.do("send", 0, 1, 50, 1000)
     ends.do("wait", 1, 50)
     control.good("quit")
-    errors = fabric.stderr.read().decode()
-    equal(fabric.wait(LIMIT_S), 0, "status")
+    errors = fabric.process.stderr.read().decode()
+    equal(fabric.process.wait(LIMIT_S), 0, "status")
     for part in ("port e0", "link e1-s"):
         expect("%s: the capture could not be written to its end\n" % part in errors, errors)
     ends.stop()
@@ -556,12 +549,10 @@ def captures_that_are_cut_short_are_told_of_at_the_end():
 @test
 def the_driver_of_dpdk_takes_relative_paths():
     write("net.conf", 'ports = ( { name = "a"; driver = "dpdk"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );')
-    with subprocess.Popen([FABRIC, "--json", "net.conf"], cwd=path(""), stdout=subprocess.PIPE) as fabric:
-        line = fabric.stdout.readline()
-        there = os.path.exists(path("a.sock"))
-        fabric.terminate()
-        equal(fabric.wait(LIMIT_S), 0, "status")
-    equal((json.loads(line)["ports"], there, os.listdir(path(""))), (2, True, ["net.conf"]), "ports, socket, and what is left")
+    fabric = Program(FABRIC, "--json", "net.conf", cwd=path(""))
+    ports, there = fabric.json()["ports"], os.path.exists(path("a.sock"))
+    fabric.end()
+    equal((ports, there, os.listdir(path(""))), (2, True, ["net.conf"]), "ports, socket, and what is left")
 
 
 main()

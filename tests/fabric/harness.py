@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the fabric share: a fabric, endpoints at its sockets, pcap files, and TAP."""
+"""What the tests of the fabric share: a fabric, endpoints at its sockets, pcap files."""
 
+import contextlib
 import json
 import os
-import select
 import shutil
 import signal
 import socket
@@ -12,35 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-O = os.path.join(TOP, os.environ.get("O", "build"))
-FABRIC = os.path.join(O, "sim", "netdam-fabric")
-ENDPOINTS = os.path.join(O, "tests", "fabric", "endpoints")
-LIMIT_S = 120
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+from ndtest import BUILD, FABRIC, LIMIT_S, Program, end_started, equal, expect, run, started  # noqa: E402
 
-TESTS = []
+ENDPOINTS = os.path.join(BUILD, "tests", "fabric", "endpoints")
+
 directory = None
-started = []
-
-
-class Failed(Exception):
-    pass
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failed(" ".join(str(w) for w in what))
-
-
-def equal(got, expected, what):
-    expect(got == expected, "%s: got %r instead of %r" % (what, got, expected))
 
 
 def path(name):
@@ -51,25 +29,6 @@ def write(name, text):
     with open(path(name), "w", encoding="utf-8") as file:
         file.write(text)
     return path(name)
-
-
-class Lines:
-    """A program's output, line by line, with a deadline."""
-
-    def __init__(self, process):
-        self.process = process
-        self.rest = b""
-
-    def line(self):
-        deadline = time.monotonic() + LIMIT_S
-        while b"\n" not in self.rest:
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
-            expect(ready, "no line in %d s" % LIMIT_S)
-            got = os.read(self.process.stdout.fileno(), 65536)
-            expect(got, "output has ended")
-            self.rest += got
-        line, self.rest = self.rest.split(b"\n", 1)
-        return line.decode()
 
 
 class Control:
@@ -119,54 +78,49 @@ def way(counters, link, back=False):
     return [part for part in counters["links"] if part["link"] == link][back]
 
 
-class Fabric:
+class Fabric(Program):
     def __init__(self, topology, *options, ready=True, user=None):
         self.file = write("net.conf", topology)
         program = FABRIC
         if user is not None:
             # The tree may lie where that user may not go.
             program = shutil.copy(FABRIC, path("netdam-fabric"))
-        command = [program, "--json", "--control", path("control"), *options, self.file]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=directory, user=user,
-                                        group=user, extra_groups=[] if user is not None else None)
-        started.append(self.process)
-        self.lines = Lines(self.process)
+        super().__init__(program, "--json", "--control", path("control"), *options, self.file, stderr=subprocess.PIPE, cwd=directory,
+                         user=user, group=user, extra_groups=[] if user is not None else None)
+        self.control = None
         if ready:
-            self.ready = json.loads(self.lines.line())
+            self.ready = self.json()
             self.control = Control()
 
     def stop(self, how=signal.SIGTERM):
         """Ends it; returns the last counters."""
         self.control.close()
         self.process.send_signal(how)
-        last = json.loads(self.lines.line())
+        last = self.json()
         errors = self.process.stderr.read().decode()
         equal((self.process.wait(LIMIT_S), errors), (0, ""), "status and messages at the end")
         expect(last["totals"]["balanced"], "counters do not balance: %s" % json.dumps(last))
         return last
 
     def kill(self):
-        self.control.close()
-        self.process.kill()
-        self.process.wait(LIMIT_S)
+        if self.control is not None:
+            self.control.close()
+        super().kill()
 
 
-class Endpoints:
+class Endpoints(Program):
     def __init__(self, *names):
-        self.process = subprocess.Popen([ENDPOINTS, *[path(name + ".sock") for name in names]], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, bufsize=0)
-        started.append(self.process)
-        self.lines = Lines(self.process)
+        super().__init__(ENDPOINTS, *[path(name + ".sock") for name in names], stdin=subprocess.PIPE)
 
-    def tell(self, *words):
-        self.process.stdin.write((" ".join(str(word) for word in words) + "\n").encode())
-        return self.lines.line()
+    def ask(self, *words):
+        self.tell(" ".join(str(word) for word in words))
+        return self.line()
 
     def do(self, *words):
-        equal(self.tell(*words), "ok", "reply to " + " ".join(str(word) for word in words))
+        equal(self.ask(*words), "ok", "reply to " + " ".join(str(word) for word in words))
 
     def report(self):
-        return json.loads(self.tell("report"))
+        return json.loads(self.ask("report"))
 
     def stop(self):
         self.process.stdin.close()
@@ -201,39 +155,30 @@ def numbers(frames):
     return [struct.unpack_from(">I", frame, 14)[0] for frame in frames]
 
 
-def end_started():
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-    started.clear()
+def last_words():
+    """What the programs of a test that fails have said on their other output."""
+    for program in list(started):
+        if program.process.stderr is not None and not program.process.stderr.closed:
+            program.process.kill()
+            late = program.process.stderr.read()
+            yield late.decode() if isinstance(late, bytes) else late
+
+
+@contextlib.contextmanager
+def place():
+    """A directory that all may write to, for one test; its programs end with it."""
+    global directory
+    directory = tempfile.mkdtemp(prefix="netdam-fabric-")
+    os.chmod(directory, 0o777)
+    try:
+        yield
+    except Exception as error:
+        error.add_note("".join(last_words()))
+        raise
+    finally:
+        end_started()
+        shutil.rmtree(directory)
 
 
 def main():
-    global directory
-    failed = 0
-    print("1..%d" % len(TESTS))
-    for number, function in enumerate(TESTS, 1):
-        directory = tempfile.mkdtemp(prefix="netdam-fabric-")
-        os.chmod(directory, 0o777)
-        try:
-            function()
-            print("ok %d - %s" % (number, function.__name__), flush=True)
-        except Exception:  # pylint: disable=broad-except
-            failed += 1
-            errors = b""
-            for process in started:
-                if process.stderr is not None and not process.stderr.closed:
-                    process.kill()
-                    late = process.stderr.read()
-                    errors += late if isinstance(late, bytes) else late.encode()
-            print("not ok %d - %s" % (number, function.__name__))
-            for line in (traceback.format_exc() + errors.decode()).splitlines():
-                print("# " + line)
-            sys.stdout.flush()
-        end_started()
-        shutil.rmtree(directory)
-    sys.exit(failed != 0)
+    sys.exit(run(around=place))

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nodes, a requester and a plain UDP client through the fabric: faults, paths that die, who is killed. Prints TAP."""
 
-import json
 import os
 import subprocess
 import sys
 
-from harness import (LIMIT_S, O, TOP, Fabric, Lines, by_name, equal, expect, main, path, started, test, way)
+from harness import Fabric, by_name, main, path, way
+from ndtest import BUILD, LIMIT_S, NODE, TOP, Program, equal, expect, test
 
-NODE = os.path.join(O, "sim", "netdam-node")
-WRITE = os.path.join(O, "host-driver", "netdam_write_bw")
+WRITE = os.path.join(BUILD, "host-driver", "netdam_write_bw")
 CLIENT = os.path.join(TOP, "tests", "client", "netdam_client.py")
 KEY = "0x1234"
 
@@ -22,38 +21,26 @@ PLANES = PORTS + NODES + ('shapes = ( { kind = "leaf-spine"; name = "x"; leaves 
                           ' trunk = { delay = "10us"; }; } );')
 
 
-class Nodes:
+class Nodes(Program):
     def __init__(self, fabric, *only):
-        self.process = subprocess.Popen([NODE, "--json", "--topology", fabric.file, *only], stdout=subprocess.PIPE)
-        started.append(self.process)
-        lines = Lines(self.process)
-        while json.loads(lines.line())["event"] != "all-ready":
+        super().__init__(NODE, "--json", "--topology", fabric.file, *only)
+        while self.json()["event"] != "all-ready":
             pass
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait(LIMIT_S)
 
-    def stop(self):
-        self.process.terminate()
-        equal(self.process.wait(LIMIT_S), 0, "status of the nodes")
-
-
-class Writes:
+class Writes(Program):
     """Many WRITEs to a node, under way."""
 
     def __init__(self, node, count, size="64K", port="h"):
         self.port = port
         device = "udp:10.77.0.%d:20036,memif=%s,memif-role=client,mtu=9000,paths=16" % (1 if port == "h" else 2, path(port + ".sock"))
-        self.process = subprocess.Popen([WRITE, "--device", device, "--peer", "10.77.0.%d" % (10 + node), "--key", KEY,
-                                         "--size", size, "--iters", str(count), "--json"], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        started.append(self.process)
+        super().__init__(WRITE, "--device", device, "--peer", "10.77.0.%d" % (10 + node), "--key", KEY, "--size", size, "--iters",
+                         str(count), "--json", stderr=subprocess.PIPE)
 
-    def end(self):
+    def ended(self):
         """Status and messages, within the time that everything has."""
-        output, errors = self.process.communicate(timeout=LIMIT_S)
-        return self.process.returncode, errors + ("" if self.process.returncode == 0 else output)
+        status, output, errors = super().ended()
+        return status, errors + ("" if status == 0 else output)
 
 
 def under_way(fabric, frames):
@@ -67,8 +54,8 @@ def writes_complete_over_links_with_every_fault():
     fabric = Fabric(PORTS + NODES + 'shapes = ( { kind = "star"; name = "s"; members = ( "h", "n" ); link = { %s }; } );' % FAULTS)
     nodes = Nodes(fabric)
     for node in range(2):
-        equal(Writes(node, 300).end(), (0, ""), "writes to node %d" % node)
-    nodes.stop()
+        equal(Writes(node, 300).ended(), (0, ""), "writes to node %d" % node)
+    nodes.end()
     counters = fabric.stop()
     for fault in ("duplicated", "reordered"):
         expect(sum(w[fault] for w in counters["links"]) > 0, fault)
@@ -83,9 +70,9 @@ def a_plane_that_dies_in_mid_transfer_hurts_nobody():
     under_way(fabric, 500)
     fabric.control.good("down", link="x-leaf0-x-spine1")
     fabric.control.good("down", link="x-leaf1-x-spine1")
-    equal(writes.end(), (0, ""), "writes")
+    equal(writes.ended(), (0, ""), "writes")
     expect(way(fabric.control.counters(), "x-leaf0-x-spine1")["dropped"]["down"] > 0, "the plane did not die in mid-transfer")
-    nodes.stop()
+    nodes.end()
     fabric.stop()
 
 
@@ -99,10 +86,10 @@ def a_plane_that_is_dead_unnoticed_keeps_nobody_from_a_first_contact():
             fabric.control.good("down", link=link)
         # Each requester is new: it asks for both link-layer addresses.
         for node in range(2):
-            equal(Writes(node, 1).end(), (0, ""), "write to node %d past plane %d" % (node, plane))
+            equal(Writes(node, 1).ended(), (0, ""), "write to node %d past plane %d" % (node, plane))
         for link in dead:
             fabric.control.good("up", link=link)
-    nodes.stop()
+    nodes.end()
     fabric.stop()
 
 
@@ -114,12 +101,12 @@ def when_all_planes_die_writes_end_with_a_status_and_work_again_afterwards():
     under_way(fabric, 500)
     for plane in range(4):
         fabric.control.good("down", link="x-leaf0-x-spine%d" % plane)
-    status, errors = writes.end()
+    status, errors = writes.ended()
     expect(status == 1 and errors != "", "status %d, %r" % (status, errors))
     for plane in range(4):
         fabric.control.good("up", link="x-leaf0-x-spine%d" % plane)
-    equal(Writes(1, 200).end(), (0, ""), "writes")
-    nodes.stop()
+    equal(Writes(1, 200).ended(), (0, ""), "writes")
+    nodes.end()
     fabric.stop()
 
 
@@ -131,11 +118,11 @@ def a_fabric_that_is_killed_and_started_again_is_noticed_by_nobody_who_waits():
     under_way(fabric, 500)
     fabric.kill()
     fabric = Fabric(PLANES)
-    status, errors = writes.end()
+    status, errors = writes.ended()
     # A machine that stands still may take longer to start the fabric than requests live; then that is what is said.
     expect(status in (0, 1) and (status == 1) == (errors != ""), "status %d, %r" % (status, errors))
-    equal(Writes(1, 200).end(), (0, ""), "writes")
-    nodes.stop()
+    equal(Writes(1, 200).ended(), (0, ""), "writes")
+    nodes.end()
     fabric.stop()
 
 
@@ -146,13 +133,13 @@ def a_node_that_is_killed_takes_nobody_with_it():
     writes = Writes(1, 100000)
     under_way(fabric, 500)
     second.kill()
-    status, errors = writes.end()
+    status, errors = writes.ended()
     expect(status == 1 and errors != "", "status %d, %r" % (status, errors))
-    equal(Writes(0, 200).end(), (0, ""), "writes to the other")
+    equal(Writes(0, 200).ended(), (0, ""), "writes to the other")
     second = Nodes(fabric, "--only", "n1")
-    equal(Writes(1, 200).end(), (0, ""), "writes to the new one")
-    first.stop()
-    second.stop()
+    equal(Writes(1, 200).ended(), (0, ""), "writes to the new one")
+    first.end()
+    second.end()
     fabric.stop()
 
 
@@ -173,7 +160,7 @@ def the_plain_udp_client_reaches_nodes_over_an_interface_of_the_kernel():
                     'shapes = ( { kind = "star"; name = "s"; members = ( "k", "n" ); link = { %s }; } );' % FAULTS)
     nodes = Nodes(fabric)
     inside()
-    nodes.stop()
+    nodes.end()
     fabric.stop()
 
 

@@ -8,8 +8,8 @@ import os
 import random
 import time
 
-import harness
-from harness import Fabric, expect, path
+from harness import Fabric, main, path
+from ndtest import TESTS, expect
 from nodes_test import FAULTS, NODES, Nodes, Writes
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "1200"))
@@ -63,10 +63,10 @@ def soak():
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         for writer in [w for w in writers if w.process.poll() is not None]:
-            status, errors = writer.end()
+            status, errors = writer.ended()
             expect(status == 0, "writes failed: %s" % errors)
             writers.remove(writer)
-            harness.started.remove(writer.process)
+            writer.kill()
             runs += 1
         while len(writers) < 2:
             busy = {w.port for w in writers}
@@ -80,9 +80,9 @@ def soak():
             seen[name].append(looks(process))
         time.sleep(LOOK_S)
     for writer in writers:
-        status, errors = writer.end()
+        status, errors = writer.ended()
         expect(status == 0, "writes failed: %s" % errors)
-    nodes.stop()
+    nodes.end()
     totals = fabric.stop()["totals"]
     print("# %d runs of writes, %s" % (runs + len(writers), json.dumps(totals)))
     for name, pairs in seen.items():
@@ -99,5 +99,5 @@ def under_faults_for_long_memory_is_flat_and_counters_balance():
 if __name__ == "__main__":
     print("# seed %d" % SEED)
     # What nodes_test has registered is not run here.
-    harness.TESTS[:] = [under_faults_for_long_memory_is_flat_and_counters_balance]
-    harness.main()
+    TESTS[:] = [under_faults_for_long_memory_is_flat_and_counters_balance]
+    main()

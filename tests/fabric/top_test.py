@@ -15,12 +15,13 @@ import sys
 import termios
 import time
 
-from harness import FABRIC, LIMIT_S, O, TOP, Endpoints, Fabric, equal, expect, main, path, test
+from harness import Endpoints, Fabric, main, path
+from ndtest import BUILD, FABRIC, LIMIT_S, TOP, equal, expect, test
 
 sys.path.insert(0, os.path.join(TOP, "tests", "driver"))
 import man_test  # noqa: E402
 
-PROGRAM = os.path.join(O, "sim", "netdam-top")
+PROGRAM = os.path.join(BUILD, "sim", "netdam-top")
 STAR = ('ports = ( { name = "e"; count = 3; } ); switches = ( { name = "s"; } );'
         'links = ( { from = "e"; to = "s"; drop = { every = 10; }; back = { drop = "0"; }; } );')
 

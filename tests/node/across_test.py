@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-from machines import LIMIT_S, MEM, NODE, TOP, Machine, check_programs, enter_user_namespace, equal, run, test
+from machines import Machine, check_programs, enter_user_namespace
+from ndtest import MEM, NODE, TOP, Program, equal, run, test
 
 sys.path.insert(0, os.path.join(TOP, "tests", "client"))
 import netdam_packet as nd  # noqa: E402
@@ -43,21 +44,15 @@ class Network:
         for machine in (self.router, self.nat):
             machine.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
         self.nat.run("nft", "-f", "-", text=MASQUERADE)
-        self.process = subprocess.Popen(self.node.command(NODE, "--listen", "%s:%d" % (NODE_ADDRESS, PORT), "--memory", "64M", "--key",
-                                                          hex(KEY), "--counters", "--json"), stdout=subprocess.PIPE, text=True)
-        stack.callback(self._end)
-        equal(json.loads(self.process.stdout.readline())["event"], "ready")
+        self.program = stack.enter_context(Program(*self.node.command(NODE, "--listen", "%s:%d" % (NODE_ADDRESS, PORT), "--memory", "64M",
+                                                                      "--key", hex(KEY), "--counters", "--json")))
+        equal(self.program.json()["event"], "ready")
 
     @staticmethod
     def _machine(stack, name):
         machine = Machine(name)
         stack.callback(machine.close)
         return machine
-
-    def _end(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
     def mem(self, command, *arguments, peer=NODE_ADDRESS, device="", **how):
         return self.client.run(MEM, command, *self.to(peer, device), *arguments, **how)
@@ -231,9 +226,7 @@ def a_way_that_is_cut_ends_in_a_status_and_heals(net, directory):
 
 @test
 def the_node_has_lost_nothing(net, directory):
-    net.process.terminate()
-    counters = json.loads(net.process.stdout.readline())
-    equal(net.process.wait(LIMIT_S), 0)
+    counters = json.loads(net.program.end())
     equal(counters["RX_MALFORMED"], 0)
     equal(counters["RX_CHECKSUM"], 0)
     equal(counters["MAIN_MEMORY_BYTES"], 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests with several machines share: network namespaces, each of which lives as long as a process that dies with the
-test; and TAP."""
+test."""
 
 import contextlib
 import ctypes
@@ -8,28 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-import traceback
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(TOP, os.environ.get("O", "build"))
-NODE = os.path.join(BUILD, "sim", "netdam-node")
-MEM = os.path.join(BUILD, "host-driver", "netdam-mem")
-LIMIT_S = 120
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+from ndtest import LIMIT_S  # noqa: E402
+
 CLONE_NEWNET = 0x40000000
 PACKAGES = {"ip": "iproute2", "nft": "nftables", "conntrack": "conntrack", "unshare": "util-linux", "nsenter": "util-linux",
             "setpriv": "util-linux"}
 LIBC = ctypes.CDLL(None, use_errno=True)
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, right, what=""):
-    if got != right:
-        raise AssertionError("%s: got %r, not %r" % (what, got, right) if what else "got %r, not %r" % (got, right))
 
 
 class Machine:
@@ -88,20 +74,3 @@ def check_programs(*programs):
     for program in programs:
         if shutil.which(program) is None:
             sys.exit("%s: %s is missing: apt-get install %s" % (os.path.basename(sys.argv[0]), program, PACKAGES[program]))
-
-
-def run(*arguments):
-    """Runs the registered tests, each with these arguments; prints TAP. Returns the exit status."""
-    failed = 0
-    for number, function in enumerate(TESTS, 1):
-        try:
-            function(*arguments)
-            print("ok %d - %s" % (number, function.__name__))
-        except Exception as error:  # each test reports and the next one runs
-            failed += 1
-            print("not ok %d - %s" % (number, function.__name__))
-            for line in "".join(traceback.format_exception(error)).splitlines():
-                print("# " + line)
-        sys.stdout.flush()
-    print("1..%d" % len(TESTS))
-    return 1 if failed else 0

@@ -4,80 +4,35 @@
 
 import json
 import os
-import queue
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
-import traceback
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(TOP, os.environ.get("O", "build"))
-NODE = os.path.join(BUILD, "sim", "netdam-node")
-MEM = os.path.join(BUILD, "host-driver", "netdam-mem")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+from ndtest import LIMIT_S, MEM, NODE, TOP, Program, equal, run, test  # noqa: E402
+
 sys.path.insert(0, os.path.join(TOP, "tests", "client"))
 import netdam_packet as nd  # noqa: E402
 from netdam_client import Client  # noqa: E402
 
-READY_S, END_S = 120, 120
 MANY = 64
-TESTS = []
 
 
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-class Process:
+class Process(Program):
     """A netdam-node with --json, from its first line to its last."""
 
     def __init__(self, *options):
-        self.process = subprocess.Popen([NODE, "--json", *options], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-        self.lines = queue.SimpleQueue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        super().__init__(NODE, "--json", *options)
         self.nodes = []
-        while True:
-            line = self.line()
-            if line["event"] == "all-ready":
-                self.summary = line
-                break
+        while (line := self.json())["event"] != "all-ready":
             self.nodes.append(line)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def _listen(self):
-        with self.process.stdout as out:
-            for line in out:
-                self.lines.put(line)
-        self.lines.put(None)
-
-    def line(self):
-        line = self.lines.get(timeout=READY_S)
-        if line is None:
-            raise RuntimeError("netdam-node says no more")
-        return json.loads(line)
+        self.summary = line
 
     def counters(self):
         self.process.send_signal(signal.SIGUSR1)
-        return {line["name"]: line for line in (self.line() for _ in self.nodes)}
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        equal(self.process.wait(END_S), 0, "exit status")
-
-
-def equal(got, right, what=""):
-    if got != right:
-        raise AssertionError("%s: got %r, not %r" % (what, got, right) if what else "got %r, not %r" % (got, right))
+        return {line["name"]: line for line in (self.json() for _ in self.nodes)}
 
 
 def client_of(node, region=0):
@@ -242,7 +197,7 @@ def a_topology_file_names_the_nodes(directory):
         equal(status_of(big, "write", 0, b"1", region=1), "OK")
         equal([nodes.nodes[12]["address"], nodes.nodes[12]["port"]], ["10.9.0.1", 20036])
         back = subprocess.run([MEM, "read", "--device", "udp:10.9.0.2:20036,memif=" + os.path.join(directory, "link.sock"), "--peer", "10.9.0.1",
-                               "--key", "5", "--length", "4"], capture_output=True, timeout=END_S, check=False)
+                               "--key", "5", "--length", "4"], capture_output=True, timeout=LIMIT_S, check=False)
         equal((back.returncode, back.stdout, back.stderr), (0, b"\xc0\xff\xee\xc0", b""), "through the link")
 
 
@@ -265,7 +220,7 @@ def a_wrong_topology_is_told_in_one_line(directory):
                           ("--only n,", ["--topology", good, "--only", "n,"]), ("--only n", ["--only", "n"]),
                           ("--topology", ["--topology", good, "--nodes", "2"]), ("--key", ["--topology", good, "--key", "1"]),
                           ("--memif", ["--topology", good, "--memif", "/nowhere/x"])):
-        done = subprocess.run([NODE, *options], capture_output=True, text=True, timeout=END_S, check=False)
+        done = subprocess.run([NODE, *options], capture_output=True, text=True, timeout=LIMIT_S, check=False)
         equal(done.returncode, 2, part)
         equal(done.stdout, "")
         equal(done.stderr.count("\n"), 1, part)
@@ -276,7 +231,7 @@ def a_wrong_topology_is_told_in_one_line(directory):
 def two_nodes_cannot_have_the_same_end_of_a_link(directory):
     link = os.path.join(directory, "link")
     many = ["--memory", "4K", "--nodes", "2", "--listen", "10.0.0.1:20036", "--step", "address"]
-    done = subprocess.run([NODE, *many, "--memif", link], capture_output=True, text=True, timeout=END_S, check=False)
+    done = subprocess.run([NODE, *many, "--memif", link], capture_output=True, text=True, timeout=LIMIT_S, check=False)
     equal((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
     assert "node0 and node1" in done.stderr and link in done.stderr, done.stderr
     with Process(*many, "--memif", link + "-%n") as nodes:
@@ -317,7 +272,7 @@ def the_status_file_takes_the_place_of_a_file_and_of_nothing_else(directory):
                 node.terminate()
             equal(first, "")
             assert wrong in node.stderr.read()
-            equal(node.wait(END_S), 1)
+            equal(node.wait(LIMIT_S), 1)
         equal(os.lstat(wrong).st_mode, before)
     with Process("--listen", "127.0.0.1:0", "--nodes", "1", "--memory", "4K", "--status", path) as nodes:
         with open(path, encoding="ascii") as file:
@@ -332,7 +287,7 @@ def a_node_that_cannot_start_takes_none_with_it(directory):
         taken = "127.0.0.1:%d" % other.nodes[0]["port"]
         wires = ["--wire", os.path.join(directory, "end-%n") + ":" + os.path.join(directory, "peer-%n")]
         done = subprocess.run([NODE, "--memory", "4K", "--status", path, "--node", "b", "--listen", "10.0.0.1:20036", *wires, "--node", "c",
-                               "--listen", taken], capture_output=True, text=True, timeout=END_S, check=False)
+                               "--listen", taken], capture_output=True, text=True, timeout=LIMIT_S, check=False)
         equal(done.returncode, 1)
         equal(done.stdout, "")
         equal(done.stderr, "netdam-node: c: --listen %s: Address already in use\n" % taken)
@@ -341,20 +296,8 @@ def a_node_that_cannot_start_takes_none_with_it(directory):
 
 
 def main():
-    failed = 0
     with tempfile.TemporaryDirectory() as directory:
-        for number, function in enumerate(TESTS, 1):
-            try:
-                function(directory)
-                print("ok %d - %s" % (number, function.__name__))
-            except Exception as error:  # each test reports and the next one runs
-                failed += 1
-                print("not ok %d - %s" % (number, function.__name__))
-                for line in "".join(traceback.format_exception(error)).splitlines():
-                    print("# " + line)
-            sys.stdout.flush()
-    print("1..%d" % len(TESTS))
-    return 1 if failed else 0
+        return run(directory)
 
 
 if __name__ == "__main__":

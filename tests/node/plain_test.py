@@ -8,17 +8,16 @@ import contextlib
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 
-from machines import BUILD, LIMIT_S, MEM, NODE, TOP, Machine, check_programs, enter_user_namespace, equal, run, test
+from machines import Machine, check_programs, enter_user_namespace
+from ndtest import BUILD, FABRIC, MEM, NODE, TOP, Program, equal, run, test
 
 sys.path.insert(0, os.path.join(TOP, "tests", "client"))
 import netdam_packet as nd  # noqa: E402
 from netdam_client import Client, Endpoint  # noqa: E402
 
-FABRIC = os.path.join(BUILD, "sim", "netdam-fabric")
 SERVE = os.path.join(BUILD, "host-driver", "netdam_write_lat")
 KEY = 0x1234
 TOPOLOGY = """
@@ -49,26 +48,19 @@ class Place:
         topology = os.path.join(directory, "net.conf")
         with open(topology, "w", encoding="ascii") as file:
             file.write(TOPOLOGY)
-        self.fabric = self._start(stack, FABRIC, "--json", topology)
-        self.fabric.stdout.readline()
-        equal(self.fabric.poll(), None, "netdam-fabric's exit status")
+        self._start(stack, FABRIC, "--json", topology).line()
         self.machine.run("ip", "address", "add", "10.78.0.1/24", "dev", "ndkernel")
         self.machine.run("ip", "link", "set", "ndkernel", "up")
         nodes = self._start(stack, NODE, "--json", "--topology", topology)
-        self.nodes = [json.loads(nodes.stdout.readline()) for _ in range(4)][:3]
+        self.nodes = [nodes.json() for _ in range(4)][:3]
         device = self._start(stack, SERVE, "--serve", "64K", "--key", hex(KEY), "--json", "--device",
                              "udp:10.78.0.20:20036,memory=8M,memif=" + os.path.join(directory, "device.sock"))
-        self.device = json.loads(device.stdout.readline())
+        self.device = device.json()
 
     def _start(self, stack, *command):
-        process = subprocess.Popen(self.machine.command(*command), stdout=subprocess.PIPE, text=True)
-
-        def end():
-            process.terminate()
-            process.communicate(timeout=LIMIT_S)
-
-        stack.callback(end)
-        return process
+        program = Program(*self.machine.command(*command))
+        stack.callback(program.end)
+        return program
 
     def client(self, address):
         with self.machine.inside():

@@ -21,44 +21,27 @@ import subprocess
 import sys
 import tempfile
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(TOP, os.environ.get("O", "build"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+from ndtest import BUILD, FABRIC, Failed, Program  # noqa: E402
+
 MEMBER = os.path.join(BUILD, "tests", "ring", "member")
-FABRIC = os.path.join(BUILD, "sim", "netdam-fabric")
 MPI = os.path.join(BUILD, "tests", "bench", "mpi_allreduce")
 MPI_TUNING = ["-x", "MALLOC_MMAP_MAX_=0", "-x", "MALLOC_TRIM_THRESHOLD_=34359738368", "-x", "MALLOC_ARENA_MAX=1"]
 MTU, ROUNDS, REPEATS, LIMIT_S = 9000, 5, 3, 900
 
 
-class Failed(Exception):
-    pass
-
-
-class Member:
+class Member(Program):
     def __init__(self, rank, device, key, bytes_, names):
+        super().__init__(MEMBER, "--device", device, "--rank", str(rank), "--key", hex(key), "--bytes", str(bytes_), *names,
+                         limit_s=LIMIT_S, stdin=subprocess.PIPE)
+        self.name = "member %d" % rank
         self.rank = rank
-        self.process = subprocess.Popen([MEMBER, "--device", device, "--rank", str(rank), "--key", hex(key), "--bytes", str(bytes_), *names],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise Failed("member %d has ended with status %s" % (self.rank, self.process.wait()))
-        return json.loads(line)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
     def close(self):
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait()
+        """It ends by itself when nobody tells it anything any more."""
+        self.process.stdin.close()
+        self.process.wait(LIMIT_S)
+        self.kill()
 
 
 class Ring:
@@ -72,7 +55,7 @@ class Ring:
             self.members.append(self._start(rank))
         try:
             for member in self.members:
-                member.answer()
+                member.json()
         except Failed:
             self.__exit__()
             raise
@@ -90,14 +73,14 @@ class Ring:
     def restart(self, rank):
         self.members[rank].close()
         self.members[rank] = self._start(rank)
-        self.members[rank].answer()
+        self.members[rank].json()
 
     def all(self, command, members=None):
         """One command for all at the same moment; what each answers."""
         members = self.members if members is None else members
         for member in members:
-            member.ask(command)
-        return [member.answer() for member in members]
+            member.tell(command)
+        return [member.json() for member in members]
 
     def group(self):
         for answer in self.all("group"):
@@ -147,21 +130,18 @@ class Fabric:
             raise
 
     def start(self):
-        self.process = subprocess.Popen([FABRIC, "--json", "--control", self.control, self.topology], stdout=subprocess.PIPE, text=True)
-        if not self.process.stdout.readline():
-            raise Failed("netdam-fabric has ended with status %d" % self.process.wait())
+        self.program = Program(FABRIC, "--json", "--control", self.control, self.topology)
+        self.program.line()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate()
+        self.program.end()
         self.directory.cleanup()
 
     def kill(self):
-        self.process.kill()
-        self.process.communicate()
+        self.program.kill()
 
     def ask(self, command):
         done = subprocess.run([FABRIC, "ctl", self.control, command], capture_output=True, text=True, check=False)

@@ -5,22 +5,11 @@
 import os
 import socket
 import sys
-import traceback
 
 import ring
+from ndtest import equal, run, test
 
 TOPOLOGY = os.path.join(os.path.dirname(os.path.realpath(__file__)), "star.conf")
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, right, what=""):
-    if got != right:
-        raise AssertionError("%s: got %r, not %r" % (what, got, right))
 
 
 def sums_are_right(members, sizes, fabric=None):
@@ -59,7 +48,7 @@ def a_node_killed_in_the_middle_is_named_by_all_others_and_after_a_restart_it_go
         group.members[victim].kill()
         others = [member for member in group.members if member.rank != victim]
         for member in others:
-            answer = member.answer()
+            answer = member.json()
             equal((answer["event"], answer["status"], answer["member"]), ("ended", "TIMEOUT", victim), "member %d" % member.rank)
         group.restart(victim)
         group.group()
@@ -75,7 +64,7 @@ def when_the_fabric_is_killed_all_nodes_end_with_a_status_and_with_another_fabri
             equal(answer["event"], "working", "event")
         fabric.kill()
         for member in group.members:
-            answer = member.answer()
+            answer = member.json()
             equal((answer["event"], answer["status"]), ("ended", "TIMEOUT"), "member %d" % member.rank)
         fabric.start()
         group.group()
@@ -97,21 +86,5 @@ def all_nodes_leave_their_ports_free():
     equal(left, [], "files in /dev/shm")
 
 
-def main():
-    failed = 0
-    for number, function in enumerate(TESTS, 1):
-        try:
-            function()
-            print("ok %d - %s" % (number, function.__name__))
-        except Exception as error:  # each test reports and the next one runs
-            failed += 1
-            print("not ok %d - %s" % (number, function.__name__))
-            for line in "".join(traceback.format_exception(error)).splitlines():
-                print("# " + line)
-        sys.stdout.flush()
-    print("1..%d" % len(TESTS))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

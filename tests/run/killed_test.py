@@ -8,18 +8,15 @@ import os
 import signal
 import sys
 import tempfile
-import traceback
 
 import run
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+import ndtest  # noqa: E402
+from ndtest import equal, test  # noqa: E402
+
 TOPOLOGY = os.path.join(run.HERE, "faulty.conf")
 COUNT, FOR_EVER = 100, 1 << 30
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 class Place:
@@ -57,11 +54,6 @@ class Place:
         self.a.ask(f"add other {FOR_EVER}")
         kill()
         return self.guest_a.wait_line(r"^(ok|error)(.*)$").group(0)
-
-
-def equal(got, right, what):
-    if got != right:
-        raise AssertionError(f"{what}: got {got!r}, not {right!r}")
 
 
 def ended(line):
@@ -113,21 +105,8 @@ def the_fabric_has_lost_track_of_nothing(place):
 
 def main():
     run.boot.exit_on_signals()
-    failed = 0
     with contextlib.ExitStack() as stack:
-        place = Place(stack)
-        for number, function in enumerate(TESTS, 1):
-            try:
-                function(place)
-                print(f"ok {number} - {function.__name__}")
-            except Exception as error:  # each test reports and the next one runs
-                failed += 1
-                print(f"not ok {number} - {function.__name__}")
-                for line in "".join(traceback.format_exception(error)).splitlines():
-                    print(f"# {line}")
-            sys.stdout.flush()
-    print(f"1..{len(TESTS)}")
-    return 1 if failed else 0
+        return ndtest.run(Place(stack))
 
 
 if __name__ == "__main__":

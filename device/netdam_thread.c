@@ -128,7 +128,8 @@ static bool netdam_thread_round(NetdamState *s, struct netdam_fw_run_result *res
 
     *result = (struct netdam_fw_run_result){.next_ns = NETDAM_FW_NEVER};
     qatomic_set(&s->thread.kicked, false);
-    if (s->thread.rounds++ % NETDAM_THREAD_PROCESS_ROUNDS == 0) {
+    /* Without a link there is nothing but the control channel to wait for: a set-up has several messages. */
+    if (s->thread.rounds++ % NETDAM_THREAD_PROCESS_ROUNDS == 0 || !s->memif.up) {
         netdam_memif_process(s);
     }
     busy = netdam_thread_ring(s, now);

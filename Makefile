@@ -46,7 +46,7 @@ PROVE_TOGETHER = JOBS=1 $(PROVE) -j$(JOBS)
 TEST_ENVIRONMENT = export O='$(O)' CMOCKA_MESSAGE_OUTPUT=TAP PYTHONDONTWRITEBYTECODE=1
 BRIEFLY := grep -vE '^(ok [0-9]|\#|1\.\.|TAP version)'
 
-check: $(CHECKS) $(CHECK_FILES) ## the quick tests: seconds, no QEMU, no root
+check: $(CHECKS) $(CHECK_FILES) ## the quick tests: seconds, no QEMU, no root (JOBS=N: so many programs at a time)
 	$(Q)mkdir -p $(O) && $(TEST_ENVIRONMENT); set -o pipefail; \
 	  $(PROVE_TOGETHER) $(CHECKS) 2>&1 | tee $(O)/check.log | $(BRIEFLY)
 

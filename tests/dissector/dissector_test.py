@@ -17,24 +17,14 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("O", "build"))
 GOLDEN = os.path.join(ROOT, "tests", "golden")
 SCRIPT = os.environ.get("NETDAM_DISSECTOR", os.path.join(ROOT, "docs", "wireshark", "netdam.lua"))
-sys.path.insert(0, os.path.join(ROOT, "tests", "client"))
+for folder in ("client", "lib"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 sys.dont_write_bytecode = True
 import netdam_packet as nd  # noqa: E402
+from ndtest import all_checked, check  # noqa: E402
 
 TSHARK_SECONDS = 300
 MUTANTS = 3000
-number = 0
-failed = 0
-
-
-def check(good, name, why=()):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
-    if not good:
-        for line in list(why)[:20]:
-            print(f"# {line}")
 
 
 def write_pcap(path, frames):
@@ -388,8 +378,7 @@ def main():
         test_warnings(tshark, directory, packets)
         test_damaged(tshark, directory, packets)
         test_traffic(tshark, directory)
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -10,21 +10,16 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+import ndtest  # noqa: E402
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 BUILD = os.path.join(ROOT, os.environ.get("O", "build"))
 MAN = os.path.join(ROOT, "host-driver", "man")
 
-number = 0
-failures = 0
-
 
 def check(name, complaints):
-    global number, failures
-    number += 1
-    failures += bool(complaints)
-    for complaint in complaints:
-        print(f"# {complaint}")
-    print(f"{'not ok' if complaints else 'ok'} {number} - {name}", flush=True)
+    ndtest.check(not complaints, name, complaints)
 
 
 def read(*path):
@@ -106,13 +101,11 @@ def warnings(paths, folder):
 
 
 def main():
-    global number
     found, complaints = programs()
     pages = {}
     for name, (page, program) in sorted(found.items()):
         other = re.search(r"^\.so man\d/(.*)$", read(page), re.M)
         pages.setdefault(os.path.join(MAN, other.group(1)) if other else page, []).append((name, program))
-    print(f"1..{len(pages) + 3}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = os.path.join(temporary, "man3")
         subprocess.run([sys.executable, os.path.join(MAN, "api.py"), os.path.join(ROOT, "host-driver", "include"), folder],
@@ -123,11 +116,10 @@ def main():
             check(f"{os.path.basename(page)}: page and --help name the same options", options(page, sharing))
         complaints = warnings(sorted(glob.glob(f"{folder}/*.3")) + [page for page, _ in found.values()], folder)
         if complaints is None:
-            number += 1
-            print(f"ok {number} - the pages are well formed # SKIP no groff here")
+            ndtest.skip("the pages are well formed", "no groff here")
         else:
             check("the pages are well formed", complaints)
-    return failures != 0
+    return ndtest.all_checked()
 
 
 if __name__ == "__main__":

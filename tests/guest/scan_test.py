@@ -9,19 +9,13 @@ import sys
 sys.dont_write_bytecode = True
 import boot
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 PAGE = 4096
 CHUNK = 4 * PAGE
 SIZE = 64 * PAGE
 MARKER = bytes(range(1, 33))
-number = 0
-failed = 0
-
-
-def check(good, name):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}")
 
 
 def count(writes, marker=MARKER):
@@ -74,8 +68,7 @@ def main():
     check(raises(KeyError, lambda: boot.scan_memfd(os.getpid(), "no-such-memory", MARKER)), "an unknown memory is an error")
     check(raises(ValueError, lambda: boot.scan_memfd(os.getpid(), "scan-test", b"short")), "a short marker is an error")
     check(raises(ValueError, lambda: boot.scan_memfd(os.getpid(), "scan-test", bytes(16))), "a marker of zeros is an error")
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return all_checked()
 
 
 if __name__ == "__main__":

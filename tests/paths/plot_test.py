@@ -11,22 +11,17 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+import ndtest  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = pathlib.Path(os.environ.get("O", "build")).resolve()
 PLOT = ROOT / "sim/plot/netdam-plot"
 PICTURES = ["latency-cdf", "goodput-over-loss", "queue-depth", "paths"]
 
-number = 0
-failures = 0
-
 
 def check(name, complaints):
-    global number, failures
-    number += 1
-    failures += bool(complaints)
-    print("%s %d - %s" % ("not ok" if complaints else "ok", number, name))
-    for complaint in complaints:
-        print("# %s" % complaint)
+    ndtest.check(not complaints, name, complaints)
 
 
 def plot(*arguments, path=None):
@@ -70,7 +65,6 @@ def measure():
 
 
 def main():
-    print("1..10")
     measure()
     source = OUT / "bench/fabric-quick.json"
     with tempfile.TemporaryDirectory() as temporary:
@@ -117,7 +111,7 @@ def main():
     if usage.returncode != 0 or version.returncode != 0 or not version.stdout.startswith("netdam-plot "):
         complaints.append("--help or --version fails")
     check("the manual page has all options", complaints)
-    return failures != 0
+    return ndtest.all_checked()
 
 
 if __name__ == "__main__":

@@ -293,8 +293,9 @@ static void receive_confirmed(struct ndfw *fw, struct ndfw_peer *peer, const str
     /* Who is asked for the generation may not confirm none. */
     if (packet->status == NETDAM_STATUS_OK && packet->generation == peer->generation && packet->generation != 0 &&
         packet->number <= peer->lane.floor && packet->number >= peer->confirmed) {
-        if (packet->number > peer->confirmed) {
-            peer->control_tries = 0; /* somebody listens, if late */
+        /* Somebody listens, if late. What a context that is being closed asks does not change: then late is no excuse. */
+        if (packet->number > peer->confirmed && !peer->closing) {
+            peer->control_tries = 0;
         }
         peer->confirmed = packet->number;
         if (peer->lane.flying == 0 && peer->confirmed == peer->lane.floor) {

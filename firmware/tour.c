@@ -561,7 +561,7 @@ void ndfw_tour_confirmed(struct ndfw *fw, const struct ndfw_packet *packet)
         ndfw_count(fw, NETDAM_COUNTER_RESPONSES_UNMATCHED, 1);
         return;
     }
-    if (packet->number > peer->way.confirmed) {
+    if (packet->number > peer->way.confirmed && !peer->closing) {
         peer->way.tries = 0;
     }
     peer->way.confirmed = packet->number;

@@ -2,6 +2,7 @@
 /* netdam-node: soft devices whose memory is for peers, until a signal ends them. */
 #define _GNU_SOURCE
 #include "nodes.h"
+#include "status_file.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
@@ -19,7 +19,7 @@ struct nodes {
     const struct ndsim_options *options;
     struct ndsim_node *all;
     unsigned count;
-    bool status_written;
+    struct ndsim_status_file status;
 };
 
 static bool fail(const char *what, int error)
@@ -75,51 +75,24 @@ static void print_all_ready(const struct nodes *nodes)
     }
 }
 
-/* It tells keys, so nobody else may read it. */
-static bool write_file(const struct nodes *nodes, const char *path)
-{
-    mode_t mask = umask(077);
-    FILE *file = fopen(path, "we");
-    unsigned i;
-
-    umask(mask);
-    if (file == NULL) {
-        return false;
-    }
-    fprintf(file, "{\"pid\": %ld, \"nodes\": [", (long)getpid());
-    for (i = 0; i < nodes->count; i++) {
-        fputs(i != 0 ? ",\n  " : "\n  ", file);
-        ndsim_node_print_json(&nodes->all[i], NULL, file);
-    }
-    fputs("\n]}\n", file);
-    return fclose(file) == 0;
-}
-
-/* Whoever waits for the file finds it whole. What is no file, such as /dev/stdout, is not to be replaced by one. */
 static bool write_status(struct nodes *nodes)
 {
-    const char *path = nodes->options->status;
-    char *fresh = NULL;
-    struct stat old;
+    struct ndsim_status_file *status = &nodes->status;
+    unsigned i;
 
-    if (path == NULL) {
+    if (nodes->options->status == NULL) {
         return true;
     }
-    if (lstat(path, &old) == 0 && !S_ISREG(old.st_mode)) {
-        return fail(path, S_ISDIR(old.st_mode) ? EISDIR : ENOTSUP);
+    if (!ndsim_status_file_begin(status, nodes->options->status)) {
+        return false;
     }
-    if (asprintf(&fresh, "%s.new", path) < 0) {
-        return fail(path, ENOMEM);
+    fprintf(status->file, "{\"pid\": %ld, \"nodes\": [", (long)getpid());
+    for (i = 0; i < nodes->count; i++) {
+        fputs(i != 0 ? ",\n  " : "\n  ", status->file);
+        ndsim_node_print_json(&nodes->all[i], NULL, status->file);
     }
-    nodes->status_written = write_file(nodes, fresh) && rename(fresh, path) == 0;
-    if (!nodes->status_written) {
-        int error = errno;
-
-        (void)unlink(fresh);
-        fail(path, error);
-    }
-    free(fresh);
-    return nodes->status_written;
+    fputs("\n]}\n", status->file);
+    return ndsim_status_file_publish(status);
 }
 
 /* Until a signal says that it is enough. */
@@ -151,9 +124,7 @@ static int run(const struct ndsim_options *options, const sigset_t *signals)
         print_all_ready(&nodes);
         serve(&nodes, signals);
     }
-    if (nodes.status_written) {
-        (void)unlink(options->status);
-    }
+    ndsim_status_file_end(&nodes.status);
     while (nodes.count != 0) {
         ndsim_node_close(&nodes.all[--nodes.count]);
     }

@@ -294,8 +294,8 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
                                    "ADDR:PORT with one IPv4 address of this machine, such as 127.0.0.1:0");
     case 'm':
         return (ndsim_size_parse(value, &node->memory_bytes) && node->memory_bytes != 0 &&
-                node->memory_bytes % 4096 == 0) ||
-               ndsim_options_wrong("memory", value, "a multiple of 4K, such as 64M");
+                node->memory_bytes % 4096 == 0 && node->memory_bytes <= NDSIM_MEMORY_MAX) ||
+               ndsim_options_wrong("memory", value, "a multiple of 4K, such as 64M, up to 65536T");
     case 'k':
         draft->whole = true;
         return ndsim_key_parse(value, &draft->key) ||

@@ -9,7 +9,7 @@ PLATFORM_SOURCES := sim/platform/memif.c sim/platform/memif_control.c sim/platfo
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/soft.c $(PLATFORM_SOURCES)
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
 SIM_TOPOLOGY_SOURCES := $(wildcard sim/topology*.c)
-SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/nodes.c sim/options.c sim/options_topology.c sim/units.c sim/values.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
+SIM_SOURCES := $(SIM_LIB_SOURCES) sim/platform/crypto.c sim/node.c sim/nodes.c sim/options.c sim/options_topology.c sim/status_file.c sim/units.c sim/values.c sim/demo_vectors.c $(SIM_VT_SOURCES) \
                $(SIM_TOPOLOGY_SOURCES)
 
 SOURCES += $(SIM_SOURCES)
@@ -45,7 +45,7 @@ $(O)/sim/libndtopology.a: $(SIM_TOPOLOGY_SOURCES:%.c=$(O)/%.o) $(O)/sim/units.o 
 
 # Without libconfig a node takes no topology files, and everything else works.
 LIBCONFIG := $(shell echo '\#include <libconfig.h>' | $(CC) -E - >/dev/null 2>&1 && echo -lconfig)
-NODE_OBJECTS := $(patsubst %,$(O)/sim/%.o,node nodes options options_topology units values)
+NODE_OBJECTS := $(patsubst %,$(O)/sim/%.o,node nodes options options_topology status_file units values)
 
 $(O)/sim/options_topology.o: CFLAGS_ALL += $(if $(LIBCONFIG),,-DNDSIM_NO_TOPOLOGY)
 

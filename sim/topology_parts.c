@@ -366,6 +366,9 @@ static bool check_node(struct ndsim_reader *reader, const config_setting_t *sett
     if (node->memory_bytes == 0 || node->memory_bytes % 4096 != 0) {
         return ndsim_reader_wrong(reader, setting, "node %s: memory is not a multiple of 4K", node->name);
     }
+    if (node->memory_bytes > NDSIM_MEMORY_MAX) {
+        return ndsim_reader_wrong(reader, setting, "node %s: memory of more than 65536T", node->name);
+    }
     if (node->mtu < NETDAM_MTU_MIN || node->mtu > NETDAM_MTU_MAX) {
         return ndsim_reader_wrong(reader, setting, "node %s: mtu is not within %u and %u", node->name, NETDAM_MTU_MIN,
                                   NETDAM_MTU_MAX);

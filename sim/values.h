@@ -18,6 +18,9 @@ struct ndsim_tenant {
 
 #define NDSIM_PATTERN_BYTES 64
 
+/* Bytes of a node's memory: what the firmware takes. */
+#define NDSIM_MEMORY_MAX (UINT64_C(1) << 56)
+
 /* What memory is filled with: zeros if it is neither. */
 struct ndsim_pattern {
     bool count;     /* 64-bit words 0, 1, 2, ... */

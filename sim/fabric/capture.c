@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +15,16 @@
 
 struct ndfab_capture {
     FILE *file;
+    char *path;
     bool failed;
 };
+
+/* Told at once: whoever waits for the file would find out at its end only. After that the file is left as it is. */
+static void fail(struct ndfab_capture *capture, int error)
+{
+    capture->failed = true;
+    fprintf(stderr, "netdam-fabric: %s: %s: the capture ends here\n", capture->path, strerror(error));
+}
 
 /* Only a file in the narrow sense: a pipe or a terminal that nobody reads would make the whole network wait. */
 static FILE *open_file(const char *path)
@@ -52,15 +61,14 @@ struct ndfab_capture *ndfab_capture_open(const char *path, uint32_t frame_bytes,
         *error = ENOMEM;
         return NULL;
     }
-    capture->file = open_file(path);
-    if (capture->file == NULL) {
+    capture->path = strdup(path);
+    capture->file = capture->path != NULL ? open_file(path) : NULL;
+    if (capture->file == NULL || fwrite(header, sizeof(header), 1, capture->file) != 1 || fflush(capture->file) != 0) {
         *error = errno;
-        free(capture);
-        return NULL;
-    }
-    if (fwrite(header, sizeof(header), 1, capture->file) != 1 || fflush(capture->file) != 0) {
-        *error = errno;
-        fclose(capture->file);
+        if (capture->file != NULL) {
+            fclose(capture->file);
+        }
+        free(capture->path);
         free(capture);
         return NULL;
     }
@@ -74,7 +82,9 @@ bool ndfab_capture_close(struct ndfab_capture *capture)
     if (capture == NULL) {
         return true;
     }
+    ndfab_capture_flush(capture);
     good = fclose(capture->file) == 0 && !capture->failed;
+    free(capture->path);
     free(capture);
     return good;
 }
@@ -84,23 +94,25 @@ void ndfab_capture_frame(struct ndfab_capture *capture, const struct rte_mbuf *f
     const uint32_t header[] = {(uint32_t)(wall_ns / 1000000000), (uint32_t)(wall_ns % 1000000000), frame->pkt_len,
                                frame->pkt_len};
 
+    bool written;
+
     /* After a failed write the file ends there: a hole in it would make the rest unreadable. */
-    if (capture->failed || fwrite(header, sizeof(header), 1, capture->file) != 1) {
-        capture->failed = true;
+    if (capture->failed) {
         return;
     }
-    for (; frame != NULL; frame = frame->next) {
-        if (frame->data_len != 0 &&
-            fwrite(rte_pktmbuf_mtod(frame, const void *), frame->data_len, 1, capture->file) != 1) {
-            capture->failed = true;
-            return;
-        }
+    written = fwrite(header, sizeof(header), 1, capture->file) == 1;
+    for (; written && frame != NULL; frame = frame->next) {
+        written = frame->data_len == 0 ||
+                  fwrite(rte_pktmbuf_mtod(frame, const void *), frame->data_len, 1, capture->file) == 1;
+    }
+    if (!written) {
+        fail(capture, errno);
     }
 }
 
 void ndfab_capture_flush(struct ndfab_capture *capture)
 {
     if (!capture->failed && fflush(capture->file) != 0) {
-        capture->failed = true;
+        fail(capture, errno);
     }
 }

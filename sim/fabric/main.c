@@ -88,6 +88,7 @@ static void take_signals(bool block)
         sigaction(signals[i], &action, NULL);
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a capture that has become too long is an error of write(2) */
     pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 

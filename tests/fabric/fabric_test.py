@@ -524,25 +524,35 @@ def what_a_port_lacks_is_told_in_one_line():
 
 
 @test
-def captures_that_are_cut_short_are_told_of_at_the_end():
+def captures_that_are_cut_short_are_told_of_at_once_and_at_the_end_and_stop_nothing_else():
     file = write("net.conf", star(2))
-    # Then a limit on the size of files is an error of write(2), like a full disk, and no signal.
-    fabric = Program("sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", FABRIC, "--json", "--control", path("control"), file,
-                     stderr=subprocess.PIPE)
+    fabric = Program(FABRIC, "--json", "--control", path("control"), file, stderr=subprocess.PIPE)
     fabric.line()
     control = Control()
     ends = Endpoints("e0", "e1")
     ends.do("up")
     control.good("capture", port="e0", file=path("port.pcap"))
     control.good("capture", link="e1-s", file=path("link.pcap"))
+    control.good("capture", port="e1", file=path("stopped.pcap"))
+    control.good("capture", link="e0-s", file=path("other.pcap"))
     resource.prlimit(fabric.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
     ends.do("send", 0, 1, 50, 1000)
     ends.do("wait", 1, 50)
+    told = fabric.process.stderr.readline().decode()
+    expect(told.endswith(".pcap: File too large: the capture ends here\n"), told)
+    equal(control.ask("capture-stop", port="e1"), {"ok": False, "error": "the capture could not be written to its end"}, "capture-stop")
+    control.good("capture", port="e1", file=path("next.pcap"))
+    ends.do("send", 0, 1, 50, 1000)
+    ends.do("wait", 1, 100)
+    counters = control.counters()
+    equal((by_name(counters["ports"], "e0")["in_frames"], counters["totals"]["balanced"]), (100, True), "counters")
     control.good("quit")
-    errors = fabric.process.stderr.read().decode()
+    errors = told + fabric.process.stderr.read().decode()
     equal(fabric.process.wait(LIMIT_S), 0, "status")
     for part in ("port e0", "link e1-s"):
         expect("%s: the capture could not be written to its end\n" % part in errors, errors)
+    for name in ("port", "link", "stopped", "other", "next"):
+        equal(errors.count("%s: File too large" % path(name + ".pcap")), 1, "messages on " + name)
     ends.stop()
 
 

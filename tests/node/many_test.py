@@ -281,6 +281,33 @@ def the_status_file_takes_the_place_of_a_file_and_of_nothing_else(directory):
 
 
 @test
+def a_status_file_belongs_to_one_process_at_a_time(directory):
+    path = os.path.join(directory, "status")
+    arguments = ["--listen", "127.0.0.1:0", "--nodes", "1", "--memory", "4K", "--status", path]
+    with Process(*arguments) as first:
+        for _ in range(2):
+            second = subprocess.run([NODE, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            equal((second.returncode, second.stdout, second.stderr),
+                  (1, "", "netdam-node: %s: another netdam-node that runs keeps its status there\n" % path))
+            with open(path, encoding="ascii") as file:
+                equal(json.load(file)["pid"], first.process.pid)
+        equal([name for name in os.listdir(directory) if name.startswith("status")], ["status"], "files")
+        # What a process that was killed has left is in nobody's way, nor is a file that was removed meanwhile anybody's.
+        first.process.kill()
+        first.process.wait(LIMIT_S)
+    with Process(*arguments) as third:
+        with open(path, encoding="ascii") as file:
+            equal(json.load(file)["pid"], third.process.pid)
+        os.unlink(path)
+        with Process(*arguments) as fourth:
+            third.end()
+            with open(path, encoding="ascii") as file:
+                equal(json.load(file)["pid"], fourth.process.pid)
+            fourth.end()
+        equal([name for name in os.listdir(directory) if name.startswith("status")], [], "files")
+
+
+@test
 def a_node_that_cannot_start_takes_none_with_it(directory):
     path = os.path.join(directory, "status")
     with Process("--node", "a", "--listen", "127.0.0.1:0", "--memory", "4K") as other:

@@ -409,6 +409,7 @@ static void a_wrong_file_is_refused_with_line_and_reason(void **state)
         {"nodes = ( { name = \"n\"; address = \"10.0.0.1/33\"; } );", "topology:1: address: expected one IPv4 address"},
         {"nodes = ( { name = \"n\"; address = \"10.0.0.1/\"; } );", "topology:1: address: expected one IPv4 address"},
         {NODE("memory = 100;"), "topology:2: node n: memory is not a multiple of 4K"},
+        {NODE("memory = \"8388608T\";"), "topology:2: node n: memory of more than 65536T"},
         {NODE("mtu = 100;"), "topology:2: node n: mtu is not within 1500 and 9000"},
         {NODE("key = \"0\";"), "topology:2: key: expected a number of 64 bits"},
         {NODE("key = \"0x12345678901234567\";"), "topology:2: key: expected a number of 64 bits"},

@@ -563,6 +563,39 @@ static void closing_flushes_confirms_and_frees_the_place(void **state)
     }
 }
 
+/* Each answer confirms one number more: as many questions as to a node that says nothing. */
+static void closing_does_not_wait_for_a_node_that_confirms_little_by_little(void **state)
+{
+    enum { NUMBERS = 40 };
+    struct netdam_fw_config config = bench_config();
+    struct ndtest_packet p;
+    unsigned asked = 0;
+
+    (void)state;
+    config.retries = 3;
+    bench_start(&b, &config, 4, GENERATION);
+    for (unsigned i = 1; i <= NUMBERS; i++) {
+        bench_write(&b, 8, i);
+        bench_expect_request(&b, &p, NETDAM_OP_WRITE, i, GENERATION);
+        unit_answer_ok(&b.u, &p, NULL);
+        unit_expect_completion(&b.queue, i, NETDAM_STATUS_OK);
+    }
+    assert_int_equal(close_peer(), NETDAM_ADMIN_STATUS_OK);
+    for (unsigned i = 0; i < 10 * NUMBERS; i++) {
+        unit_run_for(&b.u, 10 * UNIT_MS);
+        if (unit_sent(&b.u, &p)) {
+            assert_int_equal(p.opcode, NETDAM_OP_CONFIRM);
+            assert_int_equal(p.number, NUMBERS + 1);
+            asked++;
+            p.number = 1 + asked;
+            unit_answer_ok(&b.u, &p, NULL);
+        }
+    }
+    assert_int_equal(asked, 1 + config.retries);
+    assert_int_equal(unit_peer(&b.u, 4, GENERATION), b.peer);
+    unit_stop(&b.u);
+}
+
 static void closing_without_anything_to_confirm_frees_the_place_at_once(void **state)
 {
     (void)state;
@@ -621,6 +654,7 @@ int main(void)
         cmocka_unit_test(what_is_sent_and_forgotten_uses_up_numbers_too),
         cmocka_unit_test(reads_alone_use_up_numbers_too),
         cmocka_unit_test(closing_flushes_confirms_and_frees_the_place),
+        cmocka_unit_test(closing_does_not_wait_for_a_node_that_confirms_little_by_little),
         cmocka_unit_test(closing_without_anything_to_confirm_frees_the_place_at_once),
         cmocka_unit_test(stopping_flushes_everything_and_confirms_once),
     };

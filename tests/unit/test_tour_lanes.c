@@ -314,6 +314,37 @@ static void confirmations_of_chains_that_are_answered_late_are_sent_all_the_same
     unit_stop(&t.u);
 }
 
+static void a_closed_peer_whose_node_confirms_little_by_little_is_released_in_the_end(void **state)
+{
+    enum { CHAINS = 40 };
+    struct tour_packet packet = {0};
+    unsigned asked = 0;
+    uint64_t peer;
+
+    (void)state;
+    tour_start(&t, NULL, true);
+    for (unsigned i = 1; i <= CHAINS; i++) {
+        tour_post(&t, "W2", 8, i);
+        tour_expect(&t, 2, NETDAM_OP_WRITE, &packet);
+        tour_answer(&t, &packet, 0, OK, TOUR_GENERATION(2), NULL, 0);
+        tour_expect_end(&t, i, OK, 0, 0);
+    }
+    peer = t.peers[2];
+    assert_int_equal(unit_admin(&t.u, NETDAM_ADMIN_PEER_CLOSE, &peer, 1, NULL), 0);
+    for (unsigned i = 0; i < 10 * CHAINS; i++) {
+        unit_run_for(&t.u, 10 * UNIT_MS);
+        if (tour_sent(&t, &packet)) {
+            assert_int_equal(packet.p.opcode, NETDAM_OP_CONFIRM);
+            asked++;
+            packet.p.number = 1 + asked;
+            tour_answer(&t, &packet, 0, OK, TOUR_GENERATION(2), NULL, 0);
+        }
+    }
+    assert_int_equal(asked, 1 + t.u.fw->config.retries);
+    assert_false(t.u.fw->peers[peer].in_use);
+    unit_stop(&t.u);
+}
+
 static void a_closed_peer_whose_node_is_dead_is_released_in_the_end(void **state)
 {
     struct tour_packet packet = {0};
@@ -513,6 +544,7 @@ int main(void)
         cmocka_unit_test(a_late_answer_to_a_peer_that_was_closed_is_not_for_the_next_one),
         cmocka_unit_test(a_node_that_wants_to_hear_the_floor_of_chains_hears_it_at_once),
         cmocka_unit_test(confirmations_of_chains_that_are_answered_late_are_sent_all_the_same),
+        cmocka_unit_test(a_closed_peer_whose_node_confirms_little_by_little_is_released_in_the_end),
         cmocka_unit_test(a_closed_peer_whose_node_is_dead_is_released_in_the_end),
         cmocka_unit_test(destroying_the_queue_pair_flushes_its_chains_in_every_state),
         cmocka_unit_test(stopping_confirms_what_chains_have_left),

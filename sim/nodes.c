@@ -23,7 +23,7 @@ static void log_line(void *opaque, int level, const char *line)
 {
     struct ndsim_node *node = opaque;
 
-    if (level == NETDAM_FW_LOG_ERROR || node->options->verbose) {
+    if (level == NETDAM_FW_LOG_ERROR || level == NETDAM_FW_LOG_GUEST || node->options->verbose) {
         fprintf(stderr, "netdam-node: %s%s%s\n", node->own->name, *node->own->name != 0 ? ": " : "", line);
         node->told = node->told || level == NETDAM_FW_LOG_ERROR;
     }

@@ -367,6 +367,11 @@ void ndsim_port_unblock(struct ndsim_port *port)
     port->blocked = false;
 }
 
+const struct ndsim_memif *ndsim_port_memif(const struct ndsim_port *port)
+{
+    return port->memif;
+}
+
 void ndsim_port_statistics(const struct ndsim_port *port, struct netdam_soft_statistics *statistics)
 {
     struct ndsim_memif_statistics link;

@@ -69,6 +69,9 @@ bool ndsim_port_has_answers(const struct ndsim_port *port);
 /* Drops everything queued in both directions, as a card's reset empties its FIFOs. */
 void ndsim_port_reset(struct ndsim_port *port);
 
+/* Of a memif link; NULL without. */
+const struct ndsim_memif *ndsim_port_memif(const struct ndsim_port *port);
+
 void ndsim_port_statistics(const struct ndsim_port *port, struct netdam_soft_statistics *statistics);
 
 #endif

@@ -5,6 +5,7 @@
 #include "address.h"
 #include "crypto.h"
 #include "port.h"
+#include "refusals.h"
 #include "turn.h"
 #include "netdam/admin.h"
 #include "netdam/firmware.h"
@@ -48,6 +49,7 @@ struct netdam_soft {
     void *state;
     uint64_t state_bytes; /* constant */
     struct ndsim_port *port;
+    struct ndsim_refusals refusals;
 
     uint8_t *memory;                              /* constant */
     uint64_t memory_bytes;                        /* constant */
@@ -505,7 +507,12 @@ static void log_memif(void *opaque, enum ndsim_memif_level level, const char *li
         [NDSIM_MEMIF_LOG_INFO] = NETDAM_FW_LOG_INFO,
     };
 
-    tell(opaque, levels[level], line);
+    struct netdam_soft *soft = opaque;
+    const struct ndsim_memif *memif = soft->port != NULL ? ndsim_port_memif(soft->port) : NULL;
+    bool refused = level == NDSIM_MEMIF_LOG_PEER && ndsim_refusals_show(&soft->refusals, memif, clock_ns());
+
+    /* Most often it is this host that has the wrong path, identity or secret. */
+    tell(soft, refused ? NETDAM_FW_LOG_GUEST : levels[level], line);
 }
 
 static int open_port(struct netdam_soft *soft, const struct netdam_soft_config *config, const struct sockaddr_in *local)

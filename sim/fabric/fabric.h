@@ -3,6 +3,7 @@
 #ifndef NDFAB_FABRIC_H
 #define NDFAB_FABRIC_H
 
+#include "refusals.h"
 #include "topology.h"
 #include "vt/loop.h"
 #include "vt/turns.h"
@@ -36,6 +37,7 @@ struct ndfab_port {
     const struct ndsim_topology_port *spec;
     uint32_t index;
     struct ndsim_memif *memif; /* our own endpoint; else a device of DPDK */
+    struct ndsim_refusals refusals;
     uint16_t device;
     bool opened;
     bool up;

@@ -13,9 +13,11 @@
 
 static void log_memif(void *opaque, enum ndsim_memif_level level, const char *line)
 {
-    const struct ndfab_port *port = opaque;
+    struct ndfab_port *port = opaque;
+    bool refused =
+        level == NDSIM_MEMIF_LOG_PEER && ndsim_refusals_show(&port->refusals, port->memif, port->fabric->loop.now_ns);
 
-    if (level == NDSIM_MEMIF_LOG_ERROR || port->fabric->verbose) {
+    if (level == NDSIM_MEMIF_LOG_ERROR || refused || port->fabric->verbose) {
         fprintf(stderr, "netdam-fabric: port %s: %s\n", port->spec->name, line);
     }
 }

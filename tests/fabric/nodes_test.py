@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness import Fabric, by_name, main, path, way
+from harness import Endpoints, Fabric, by_name, main, path, way
 from ndtest import BUILD, LIMIT_S, NODE, TOP, Program, equal, expect, test
 
 WRITE = os.path.join(BUILD, "host-driver", "netdam_write_bw")
@@ -107,6 +107,31 @@ def when_all_planes_die_writes_end_with_a_status_and_work_again_afterwards():
         fabric.control.good("up", link="x-leaf0-x-spine%d" % plane)
     equal(Writes(1, 200).ended(), (0, ""), "writes")
     nodes.end()
+    fabric.stop()
+
+
+@test
+def a_link_that_is_refused_is_told_once_by_both_ends():
+    def wrong(address):
+        return Program(NODE, "--memory", "4K", "--listen", address + ":20036", "--memif", path("a.sock"), stderr=subprocess.PIPE)
+
+    fabric = Fabric('ports = ( { name = "a"; id = 5; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; } );')
+    node = wrong("10.77.0.1")
+    equal(node.process.stderr.readline().decode(),
+          "netdam-node: memif %s: the peer disconnected: no interface has this id\n" % path("a.sock"), "the node's line")
+    told = fabric.process.stderr.readline().decode()
+    expect(told.startswith("netdam-fabric: port a: memif ") and told.endswith(": disconnected the peer: no interface has this id\n"), told)
+    # Other nodes are refused like this one, which tries again and again meanwhile; then one comes that is not.
+    for _ in range(5):
+        other = wrong("10.77.0.2")
+        expect(b"no interface has this id" in other.process.stderr.readline(), "another node says nothing")
+        other.end()
+    right = Endpoints("b")
+    right.do("up")
+    right.stop()
+    node.process.terminate()
+    status, _, errors = node.ended()
+    equal((status, errors), (0, ""), "the node's end")
     fabric.stop()
 
 

@@ -14,6 +14,7 @@
 #include "netdam/regs.h"
 #include "netdam/wire.h"
 #include "memif.h"
+#include "share.h"
 #include "turn.h"
 
 #define TYPE_NETDAM "netdam"
@@ -64,6 +65,7 @@ typedef struct NetdamMemif {
 /* The thread that runs the firmware where the port is a memif peer's; netdam_thread.c tells who may touch what. */
 typedef struct NetdamThread {
     struct ndsim_turn turn;
+    struct ndsim_share share;
     QemuThread thread;
     int wake_fd;
     QEMUTimer *alarm; /* where the guest's clock does not go by itself */

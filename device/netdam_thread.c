@@ -27,9 +27,7 @@
  */
 #include "qemu/osdep.h"
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include "qemu/rcu.h"
 #include "netdam_device.h"
 #include "trace.h"
@@ -39,9 +37,6 @@
 
 /* A busy thread looks at memif's control channel, and at the real world, every so many rounds. */
 #define NETDAM_THREAD_PROCESS_ROUNDS 256
-
-/* The shortest turn of the processor that Linux grants. */
-#define NETDAM_THREAD_SLICE_NS (100 * SCALE_US)
 
 /* The caller has stored, atomically, what the thread is to find. */
 static void netdam_thread_rouse(NetdamThread *t)
@@ -202,35 +197,15 @@ static void netdam_thread_sleep(NetdamState *s, uint64_t until_ns, bool port_ful
     t->rounds = 0;
 }
 
-static void netdam_thread_yield(NetdamThread *t)
+/* False: it would take too long, and nothing was done. */
+static bool netdam_thread_yield(NetdamThread *t)
 {
+    bool yielded;
+
     ndsim_turn_pass(&t->turn);
-    sched_yield();
+    yielded = ndsim_share_yield(&t->share);
     ndsim_turn_take(&t->turn);
-}
-
-/*
- * Linux 6.12 and later let a thread ask for shorter turns of the processor, which it then has sooner: a yield is not paid
- * for with milliseconds, and a wake-up comes before a virtual CPU that spins. Older kernels ignore this field.
- */
-static void netdam_thread_ask_for_short_slices(void)
-{
-    struct {
-        uint32_t size;
-        uint32_t policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime;
-        uint64_t deadline;
-        uint64_t period;
-    } attributes = {};
-
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0) {
-        attributes.size = sizeof(attributes);
-        attributes.runtime = NETDAM_THREAD_SLICE_NS;
-        (void)syscall(SYS_sched_setattr, 0, &attributes, 0);
-    }
+    return yielded;
 }
 
 static void *netdam_thread_run(void *opaque)
@@ -239,7 +214,7 @@ static void *netdam_thread_run(void *opaque)
     NetdamThread *t = &s->thread;
     uint64_t idle = 0;
 
-    netdam_thread_ask_for_short_slices();
+    ndsim_share_ask_for_short_slices();
     rcu_register_thread();
     ndsim_turn_take(&t->turn);
     while (!t->quit) {
@@ -251,19 +226,19 @@ static void *netdam_thread_run(void *opaque)
             continue;
         }
         idle = netdam_thread_round(s, &result) ? 0 : idle + 1;
-        if (idle == 0 && !result.more) {
-            /* Whoever is to answer may need this processor; and what software posts meanwhile shares a packet. */
-            netdam_thread_yield(t);
+        /* Whoever is to answer may need this processor; and what software posts meanwhile shares a packet. */
+        if (idle == 0 && !result.more && netdam_thread_yield(t)) {
             continue;
         }
         ndsim_turn_offer(&t->turn);
         if (t->parked || t->quit || idle <= s->spins) {
             continue;
         }
+        if (idle <= (uint64_t)s->spins + s->yields && netdam_thread_yield(t)) {
+            continue;
+        }
         /* What a full port holds back is not worth staying awake for, and rings are looked at when it is tried again. */
-        if (idle <= (uint64_t)s->spins + s->yields ||
-            !(result.port_full || s->image.ops->prepare_sleep(s->image.state))) {
-            netdam_thread_yield(t);
+        if (!result.port_full && !s->image.ops->prepare_sleep(s->image.state)) {
             continue;
         }
         if (ndsim_memif_arm(s->memif.end)) {

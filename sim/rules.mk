@@ -5,7 +5,7 @@
 PLATFORM_INCLUDES := -Isim/platform
 SIM_INCLUDES := -Ifirmware/include -Ifirmware -Isim $(PLATFORM_INCLUDES)
 PLATFORM_SOURCES := sim/platform/memif.c sim/platform/memif_control.c sim/platform/memif_kick.c \
-                    sim/platform/memif_memory.c sim/platform/memif_rings.c
+                    sim/platform/memif_memory.c sim/platform/memif_rings.c sim/platform/share.c
 SIM_LIB_SOURCES := sim/address.c sim/describe.c sim/port.c sim/refusals.c sim/soft.c $(PLATFORM_SOURCES)
 SIM_VT_SOURCES := $(wildcard sim/vt/*.c)
 SIM_TOPOLOGY_SOURCES := $(wildcard sim/topology*.c)

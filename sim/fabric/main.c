@@ -293,7 +293,7 @@ static void run(struct ndfab_fabric *fabric, struct ndfab_control *control, stru
             }
         }
         if (work != 0) {
-            ndfab_wait_reset(wait);
+            ndfab_wait_busy(wait);
         } else if (ndfab_wait_idle(wait, blocked)) {
             next_watch_ns = 0;
         }

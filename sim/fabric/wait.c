@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Spins a little, then yields, then sleeps: on two cores long spinning keeps from running whom one waits for. Devices of
- * DPDK cannot wake anybody up, so with them sleep is naps, which grow.
+ * Yields, then sleeps: on two cores spinning keeps from running whom one waits for. Devices of DPDK cannot wake anybody
+ * up, so with them sleep is naps, which grow.
  */
 #include "wait.h"
 
 #include <rte_pause.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-#define SPINS       20u
-#define YIELDS      60u
+#define YIELDS      300u
 #define NAP_MIN_NS  2000u
 #define NAP_MAX_NS  50000u
 #define LONG_ROUNDS 20000u /* about a second of naps without work: they may grow further */
@@ -43,6 +41,7 @@ bool ndfab_wait_open(struct ndfab_wait *wait, struct ndfab_fabric *fabric, const
         fprintf(stderr, "netdam-fabric: not enough memory\n");
         return false;
     }
+    ndsim_share_ask_for_short_slices();
     /* Naps of microseconds are as long as they say. */
     prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     return true;
@@ -53,10 +52,13 @@ void ndfab_wait_close(struct ndfab_wait *wait)
     free(wait->fds);
 }
 
-void ndfab_wait_reset(struct ndfab_wait *wait)
+void ndfab_wait_busy(struct ndfab_wait *wait)
 {
     wait->idle = 0;
     wait->nap_ns = NAP_MIN_NS;
+    if (!wait->poll) {
+        ndsim_share_yield(&wait->share);
+    }
 }
 
 static void nap(uint64_t ns)
@@ -94,12 +96,15 @@ bool ndfab_wait_idle(struct ndfab_wait *wait, bool blocked)
     uint64_t now_ns = ndfab_clock_ns();
     uint64_t left_ns = next_ns > now_ns ? next_ns - now_ns : 0;
 
-    if (wait->poll || wait->idle++ < SPINS) {
+    if (wait->poll) {
         rte_pause();
         return false;
     }
-    if (wait->idle < SPINS + YIELDS || left_ns < SOON_NS) {
-        sched_yield();
+    if (left_ns < SOON_NS) {
+        ndsim_share_yield(&wait->share);
+        return false;
+    }
+    if (wait->idle++ < YIELDS && ndsim_share_yield(&wait->share)) {
         return false;
     }
     if (wait->can_sleep) {

@@ -4,6 +4,7 @@
 #define NDFAB_WAIT_H
 
 #include "control.h"
+#include "share.h"
 
 struct ndfab_wait {
     struct ndfab_fabric *fabric;
@@ -12,6 +13,7 @@ struct ndfab_wait {
     bool can_sleep; /* every port can wake us up; else naps, which grow */
     uint32_t idle;  /* rounds without work */
     uint64_t nap_ns;
+    struct ndsim_share share;
     struct pollfd *fds;
 };
 
@@ -20,8 +22,8 @@ bool ndfab_wait_open(struct ndfab_wait *wait, struct ndfab_fabric *fabric, const
                      bool poll);
 void ndfab_wait_close(struct ndfab_wait *wait);
 
-/* A round was of use. */
-void ndfab_wait_reset(struct ndfab_wait *wait);
+/* A round was of use; whoever is to answer may need this processor. */
+void ndfab_wait_busy(struct ndfab_wait *wait);
 
 /*
  * A round was of none. `blocked`: frames wait for a port that says nothing when it has room. Returns true if it slept

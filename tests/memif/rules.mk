@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests of the memif endpoint; the slow one has DPDK's at the other end.
+# Tests of what is in sim/platform, mostly of the memif endpoint; the slow one has DPDK's at the other end.
 
-MEMIF_TESTS := test_crowd test_handshake test_hostile test_link
+MEMIF_TESTS := test_crowd test_handshake test_hostile test_link test_share
 MEMIF_SLOW_TESTS := test_dpdk
 MEMIF_TEST_BINARIES := $(MEMIF_TESTS:%=$(O)/tests/memif/%)
 MEMIF_SLOW_BINARIES := $(MEMIF_SLOW_TESTS:%=$(O)/tests/memif/%)

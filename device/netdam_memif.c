@@ -9,6 +9,9 @@
 /* Frames per round, so that a waiting register access is not kept for long. */
 #define NETDAM_MEMIF_BATCH 32
 
+/* The peer is told of so many frames before the rest of a round is ready, so that both work at the same time. */
+#define NETDAM_MEMIF_TELL 8
+
 static void netdam_memif_log(void *opaque, enum ndsim_memif_level level, const char *line)
 {
     NetdamState *s = opaque;
@@ -93,6 +96,9 @@ void netdam_memif_transmit_end(NetdamState *s, size_t bytes)
     trace_netdam_port_send(netdam_name(s), bytes, ndsim_memif_link_up(s->memif.end) ? bytes : -ENOTCONN);
     ndsim_memif_transmit_end(s->memif.end, bytes);
     s->memif.unsent++;
+    if (s->memif.unsent % NETDAM_MEMIF_TELL == 0) {
+        ndsim_memif_flush(s->memif.end);
+    }
 }
 
 unsigned netdam_memif_flush(NetdamState *s)

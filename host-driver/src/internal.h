@@ -94,6 +94,11 @@ struct netdam_queue {
     uint64_t rq_offset;
     uint64_t receive_key;
 
+    /* How fast requests complete while there are any: wait.c. */
+    uint64_t pace_ns;       /* from one completion to the next; 0: not known */
+    uint64_t pace_since_ns; /* measured from then on, 0: not under way; */
+    uint32_t pace_since;    /* cq_consumer at that time */
+
     /*
      * The device takes a descriptor only when its completion has a place, so at most all rings' entries are under way;
      * completions set aside by blocking operations keep their slots, so these are enough for all.
@@ -160,10 +165,31 @@ static inline uint32_t ndlib_slot_next(const struct netdam_queue *queue)
 }
 
 /* Uses that slot; returns what its descriptor carries as user data. */
-uint64_t ndlib_slot_take(struct netdam_queue *queue, uint64_t user_data, enum ndlib_slot_state state);
+static inline uint64_t ndlib_slot_take(struct netdam_queue *queue, uint64_t user_data, enum ndlib_slot_state state)
+{
+    uint32_t index = queue->first_free;
+    struct ndlib_slot *slot = &queue->slots[index];
+
+    queue->first_free = slot->next_free;
+    slot->user_data = user_data;
+    slot->state = state;
+    slot->uses++;
+    queue->slots_posted += state == NDLIB_SLOT_POSTED;
+    queue->slots_receive += state == NDLIB_SLOT_RECEIVE;
+    return (uint64_t)slot->uses << 32 | index;
+}
 
 /* Ends a slot's use. */
-void ndlib_slot_free(struct netdam_queue *queue, uint32_t slot);
+static inline void ndlib_slot_free(struct netdam_queue *queue, uint32_t index)
+{
+    struct ndlib_slot *slot = &queue->slots[index];
+
+    queue->slots_posted -= slot->state == NDLIB_SLOT_POSTED;
+    queue->slots_receive -= slot->state == NDLIB_SLOT_RECEIVE;
+    slot->state = NDLIB_SLOT_FREE;
+    slot->next_free = queue->first_free;
+    queue->first_free = index;
+}
 
 /*
  * Entries in use of the submission or receive ring, which holds `entries`, our index being `producer`. -EIO if the
@@ -210,6 +236,7 @@ void ndlib_set_aside(struct netdam_queue *queue, const struct netdam_completion 
 /* Waiting: spin, yield, sleep. Zero-initialize but for the deadline. */
 struct ndlib_waiter {
     uint64_t deadline_ns; /* UINT64_MAX: never */
+    uint64_t start_ns;    /* when the clock was first looked at; 0: not yet */
     unsigned tries;
 };
 

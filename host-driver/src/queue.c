@@ -265,31 +265,6 @@ unsigned netdam_queue_outstanding(const struct netdam_queue *queue)
     return queue->slots_posted;
 }
 
-uint64_t ndlib_slot_take(struct netdam_queue *queue, uint64_t user_data, enum ndlib_slot_state state)
-{
-    uint32_t index = queue->first_free;
-    struct ndlib_slot *slot = &queue->slots[index];
-
-    queue->first_free = slot->next_free;
-    slot->user_data = user_data;
-    slot->state = state;
-    slot->uses++;
-    queue->slots_posted += state == NDLIB_SLOT_POSTED;
-    queue->slots_receive += state == NDLIB_SLOT_RECEIVE;
-    return (uint64_t)slot->uses << 32 | index;
-}
-
-void ndlib_slot_free(struct netdam_queue *queue, uint32_t index)
-{
-    struct ndlib_slot *slot = &queue->slots[index];
-
-    queue->slots_posted -= slot->state == NDLIB_SLOT_POSTED;
-    queue->slots_receive -= slot->state == NDLIB_SLOT_RECEIVE;
-    slot->state = NDLIB_SLOT_FREE;
-    slot->next_free = queue->first_free;
-    queue->first_free = index;
-}
-
 /*
  * Turns a request into a descriptor, but for user_data. Whether the combination makes sense is the firmware's to judge;
  * checked here is only what would be lost in translation.
@@ -424,7 +399,7 @@ int netdam_post(struct netdam_queue *queue, const struct netdam_request *request
     return ndlib_post(queue, requests, count, NDLIB_SLOT_POSTED, NULL);
 }
 
-int ndlib_take(struct netdam_queue *queue, struct netdam_completion *completion, uint32_t *slot_out)
+static inline int take(struct netdam_queue *queue, struct netdam_completion *completion, uint32_t *slot_out)
 {
     for (;;) {
         uint32_t slot;
@@ -469,6 +444,11 @@ int ndlib_take(struct netdam_queue *queue, struct netdam_completion *completion,
     }
 }
 
+int ndlib_take(struct netdam_queue *queue, struct netdam_completion *completion, uint32_t *slot)
+{
+    return take(queue, completion, slot);
+}
+
 void ndlib_release(struct netdam_queue *queue)
 {
     /* Release: our loads of the entries come before the device may overwrite them. */
@@ -506,12 +486,11 @@ int netdam_poll(struct netdam_queue *queue, struct netdam_completion *completion
     }
     if (taken < count) {
         uint32_t consumer = queue->cq_consumer;
-        struct netdam_completion completion;
         uint32_t slot;
 
-        while (taken < count && (rc = ndlib_take(queue, &completion, &slot)) == 1) {
+        while (taken < count && (rc = take(queue, &completions[taken], &slot)) == 1) {
             ndlib_slot_free(queue, slot);
-            completions[taken++] = completion;
+            taken++;
         }
         if (consumer != queue->cq_consumer) {
             ndlib_release(queue);

@@ -10,13 +10,20 @@
 #include "mmio.h"
 
 /*
- * The firmware may need this very CPU: more spinning makes latency worse, not better, and sleeping at once costs a
- * wake-up each time. Where there is an interrupt it ends the sleep; a cap bounds the harm if one is ever lost.
+ * The firmware may need this very CPU: much spinning makes latency worse, not better, and sleeping at once costs a
+ * wake-up each time. So whoever waits yields for longer than a round trip through a network of this machine takes, and
+ * sleeps then. Who has many requests under way that take longer than that knows it, from how fast they have completed:
+ * it sleeps at once, for a part of what a request takes anyway, and finds several completions when it wakes up; the
+ * firmware has the CPU meanwhile. Where there is an interrupt it ends the long sleep; a cap bounds the harm if one is
+ * ever lost. Else naps are a part of the time waited so far, and so end that much too late at most.
  */
 #define SPINS            20u
-#define YIELDS           64u
+#define YIELD_ONE_NS     UINT64_C(200000)
+#define YIELD_MANY_NS    UINT64_C(50000)
 #define NAP_MIN_NS       UINT64_C(50000)
+#define NAP_WORTH_NS     UINT64_C(250000)
 #define NAP_MAX_NS       UINT64_C(1000000)
+#define NAP_PART         4u
 #define INTERRUPT_CAP_NS UINT64_C(20000000)
 
 uint64_t ndlib_now_ns(void)
@@ -45,24 +52,59 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static void nap(uint64_t ns)
+{
+    struct timespec sleep = to_timespec(ns);
+
+    nanosleep(&sleep, NULL);
+}
+
+/* How long a request takes with so many under way, if they go on completing as they did; 0: not known. */
+static uint64_t request_ns(const struct netdam_queue *queue)
+{
+    return queue->pace_ns * queue->slots_posted;
+}
+
+/* Of a wait that has looked at the clock: when it began to, and when it ended. */
+static void measure_pace(struct netdam_queue *queue, uint64_t start_ns, uint64_t end_ns)
+{
+    uint32_t completed;
+
+    if (queue->pace_since_ns == 0) {
+        queue->pace_since_ns = start_ns;
+    }
+    completed = queue->cq_consumer - queue->pace_since;
+    if (completed != 0) {
+        queue->pace_ns = (queue->pace_ns + (end_ns - queue->pace_since_ns) / completed) / 2;
+    }
+    queue->pace_since = queue->cq_consumer;
+    /* Once nothing is under way, time has nothing to do with the device. */
+    queue->pace_since_ns = queue->slots_posted == 0 ? 0 : end_ns;
+}
+
 int ndlib_wait_step(struct netdam_queue *queue, struct ndlib_waiter *waiter)
 {
-    uint64_t left = UINT64_MAX;
-    unsigned tries = waiter->tries++;
+    uint64_t now, waited, left;
 
-    if (tries < SPINS) {
+    if (waiter->tries < SPINS) {
+        waiter->tries++;
         ndlib_cpu_relax();
         return 0;
     }
-    if (waiter->deadline_ns != UINT64_MAX) {
-        uint64_t now = ndlib_now_ns();
-
-        if (now >= waiter->deadline_ns) {
-            return -ETIMEDOUT;
-        }
-        left = waiter->deadline_ns - now;
+    now = ndlib_now_ns();
+    if (now >= waiter->deadline_ns) {
+        return -ETIMEDOUT;
     }
-    if (tries < SPINS + YIELDS) {
+    left = waiter->deadline_ns - now;
+    if (waiter->start_ns == 0) {
+        waiter->start_ns = now;
+        if (request_ns(queue) / NAP_PART >= NAP_WORTH_NS && queue->slots_posted > 1) {
+            nap(min_u64(left, min_u64(request_ns(queue) / NAP_PART, NAP_MAX_NS)));
+            return 0;
+        }
+    }
+    waited = now - waiter->start_ns;
+    if (waited < (queue->slots_posted > 1 ? YIELD_MANY_NS : YIELD_ONE_NS)) {
         sched_yield();
         return 0;
     }
@@ -81,10 +123,7 @@ int ndlib_wait_step(struct netdam_queue *queue, struct ndlib_waiter *waiter)
         return 0;
     }
     if (queue->fd < 0) {
-        unsigned naps = tries - SPINS - YIELDS;
-        struct timespec sleep = to_timespec(min_u64(left, min_u64(NAP_MIN_NS << (naps < 8 ? naps : 8), NAP_MAX_NS)));
-
-        nanosleep(&sleep, NULL);
+        nap(min_u64(left, min_u64(waited / NAP_PART < NAP_MIN_NS ? NAP_MIN_NS : waited / NAP_PART, NAP_MAX_NS)));
     }
     return 0;
 }
@@ -108,5 +147,8 @@ int netdam_wait(struct netdam_queue *queue, struct netdam_completion *completion
             rc = netdam_poll(queue, completions, count);
         }
     } while (rc == 0);
+    if (waiter.start_ns != 0) {
+        measure_pace(queue, waiter.start_ns, ndlib_now_ns());
+    }
     return rc;
 }

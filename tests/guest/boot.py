@@ -192,7 +192,7 @@ class Guest:
         # libc's memcpy with `rep movsb` is 6x slower under TCG.
         cpu = ["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"] if accel == "tcg" else ["-accel", accel, "-cpu", "host"]
         self._command = [
-            QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *_roms(),
+            QEMU, "-name", f"{name},debug-threads=on", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", *_roms(),
             "-machine", "q35,memory-backend=ram", *cpu, "-smp", str(cpus), "-m", f"{memory_mib}M",
             "-kernel", kernel, "-initrd", initrd, "-append", f'{KERNEL_ARGS} {append} netdam.run="{run}"',
             "-chardev", f"file,id=console,path={self.console_path.replace(',', ',,')}", "-serial", "chardev:console",

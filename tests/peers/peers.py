@@ -80,6 +80,36 @@ class Guest:
         return text
 
 
+class Processors:
+    """What the threads of some processes have computed since, and how long they have waited for a processor."""
+
+    def __init__(self, pids):
+        self.pids = pids
+        self.before = dict(self.read())
+
+    def read(self):
+        for name, pid in self.pids.items():
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                    path = f"/proc/{pid}/task/{task}"
+                    with open(f"{path}/comm", encoding="ascii") as file:
+                        part = file.read().strip()
+                    with open(f"{path}/schedstat", encoding="ascii") as file:
+                        computed, waited, _ = map(int, file.read().split())
+                    kind = "vcpu" if part.startswith("CPU ") else "card" if part == "netdam" else "rest"
+                    yield (task, name if name == "fabric" else f"{name} {kind}"), (computed, waited)
+
+    def per(self, count):
+        """{who: [us computed, us waited]} for one of `count` operations."""
+        sums = {}
+        for (task, who), after in self.read():
+            before = self.before.get((task, who), (0, 0))
+            total = sums.setdefault(who, [0, 0])
+            for i in range(2):
+                total[i] += (after[i] - before[i]) / 1e3 / count
+        return sums
+
+
 def netdam(client, index, tool, size, iterations):
     """One result of a netdam tool."""
     slot = CARDS[index][1]
@@ -94,6 +124,10 @@ def netdam_latency(client, index, tool, size, iterations):
 
 def netdam_gbytes(client, index, tool, size, iterations):
     return netdam(client, index, tool, size, iterations)["bytes_per_second"] / 1e9
+
+
+def netdam_mops(client, index, tool, size, iterations):
+    return netdam(client, index, tool, size, iterations)["requests_per_second"] / 1e6
 
 
 def perftest(server, client, index, tool, size, iterations):
@@ -129,18 +163,26 @@ def qperf(client, index, test, size, seconds):
     return float(match.group(1)) * UNITS[match.group(2)]
 
 
-def measure(server, client, quick):
-    """One round: {figure: value}, latencies in us, throughputs in GB/s, rates in millions a second."""
+def measure(server, client, fabric_pid, quick):
+    """One round: {figure: value}, latencies in us, throughputs in GB/s, rates in millions a second; {figure: Processors.per}."""
     found = {}
+    where = {}
+    pids = {"A": client.guest.pid, "B": server.guest.pid, "fabric": fabric_pid}
+
+    def watch(name, act, client, index, tool, size, iterations):
+        processors = Processors(pids)
+        found[name] = act(client, index, tool, size, iterations)
+        where[name] = processors.per(iterations)
+
     many = 200 if quick else 20000
     for index, (name, _) in enumerate(CARDS):
         slow = 20 if name == "netdev" else 1
-        found[f"netdam_{name}_write_8b_us"] = netdam_latency(client, index, "write_lat", 8, many // slow)
+        watch(f"netdam_{name}_write_8b_us", netdam_latency, client, index, "write_lat", 8, many // slow)
         found[f"netdam_{name}_read_8b_us"] = netdam_latency(client, index, "read_lat", 8, many // slow)
         found[f"netdam_{name}_read_4k_us"] = netdam_latency(client, index, "read_lat", 4096, many // slow)
-        found[f"netdam_{name}_write_64k_GBps"] = netdam_gbytes(client, index, "write_bw", 65536, many // slow)
+        watch(f"netdam_{name}_write_64k_GBps", netdam_gbytes, client, index, "write_bw", 65536, many // slow)
         found[f"netdam_{name}_read_64k_GBps"] = netdam_gbytes(client, index, "read_bw", 65536, many // slow)
-        found[f"netdam_{name}_write_8b_mops"] = netdam(client, index, "write_bw", 8, many * 10 // slow)["requests_per_second"] / 1e6
+        watch(f"netdam_{name}_write_8b_mops", netdam_mops, client, index, "write_bw", 8, many * 10 // slow)
     few = 50 if quick else 1000
     for index, name in enumerate(ETHERNETS):
         found[f"rxe_{name}_read_8b_us"] = rxe_latency(server, client, index, "ib_read_lat", 8, few)
@@ -150,7 +192,18 @@ def measure(server, client, quick):
         found[f"rxe_{name}_read_64k_GBps"] = rxe_gbytes(server, client, index, "ib_read_bw", 65536, few)
         found[f"tcp_{name}_8b_us"] = 2 * qperf(client, index, "tcp_lat", 8, 1 if quick else 2)
         found[f"tcp_{name}_64k_GBps"] = qperf(client, index, "tcp_bw", 65536, 1 if quick else 2)
-    return found
+    return found, where
+
+
+def middle(wheres):
+    """Medians over the rounds: {figure: {who: [us computed, us waited]}}; who had next to no part in it is left out."""
+    result = {}
+    for figure in wheres[0]:
+        everybody = {who: [statistics.median(one[figure].get(who, (0, 0))[i] for one in wheres) for i in range(2)]
+                     for who in wheres[0][figure]}
+        least = sum(computed for computed, _ in everybody.values()) / 50
+        result[figure] = {who: pair for who, pair in everybody.items() if pair[0] > least}
+    return result
 
 
 def figures(rounds):
@@ -189,7 +242,7 @@ def fabric(directory):
     try:
         if not process.stdout.readline():
             raise boot.GuestError("netdam-fabric has ended")
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.communicate()
@@ -207,7 +260,7 @@ def bridge():
 def run_rounds(rounds, quick):
     bridge()
     with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
-        stack.enter_context(fabric(directory))
+        fabric_pid = stack.enter_context(fabric(directory))
         wires = list(zip(boot.wire("stream"), boot.wire("dgram")))
         guests = [Guest(number, directory, wires[number]) for number in (0, 1)]
         for guest in guests:
@@ -220,7 +273,7 @@ def run_rounds(rounds, quick):
             server.do(f"netdam-perf write_lat --serve 8M -d pci:0000:00:{slot:x}.0 -k {KEY} -j >serve{index} 2>&1 & "
                       f"soon grep -q key serve{index} && kill -STOP $!")
         server.do("serve 19765 qperf")
-        return [measure(server, client, quick) for _ in range(rounds)]
+        return zip(*[measure(server, client, fabric_pid, quick) for _ in range(rounds)])
 
 
 def main():
@@ -236,7 +289,7 @@ def main():
             sys.exit(f"peers.py: unshare: {error.strerror}")
     boot.exit_on_signals()
     try:
-        rounds = run_rounds(1 if options.quick else options.rounds, options.quick)
+        rounds, wheres = run_rounds(1 if options.quick else options.rounds, options.quick)
     except (boot.GuestError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"peers.py: {error}")
     median, result = figures(rounds)
@@ -246,8 +299,13 @@ def main():
     for name, value in result.items():
         goal = GOALS.get(name)
         print(f"{name:32} {value:12.3f}" + ("" if goal is None else f"   goal {'<=' if name in AT_MOST else '>='} {goal}"))
+    where = middle(wheres)
+    print("\nProcessor time of each operation, us, and in brackets how long whoever could have run waited for a processor:")
+    for name, everybody in where.items():
+        print(f"{name:32} " + ", ".join(f"{who} {computed:.2f} ({waited:.2f})" for who, (computed, waited) in everybody.items()))
     path = os.path.join(O, "bench", "fabric-quick.json" if options.quick else "fabric.json")
-    merge(path, result | {"guests": {"accelerator": boot.accelerator(), "rounds": rounds, "medians": median}})
+    merge(path, result | {"guests": {"accelerator": boot.accelerator(), "rounds": rounds, "medians": median,
+                                        "processor_us": where}})
     print(f"\n{path}")
     return 0
 

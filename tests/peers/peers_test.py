@@ -34,7 +34,12 @@ def main():
     print(f"{'not ok' if missing else 'ok'} 2 - each wire and each peer has figures" + (f": not {missing}" if missing else ""))
     missing = [name for name in peers.GOALS if not figures.get(name, 0) > 0]
     print(f"{'not ok' if missing else 'ok'} 3 - each figure that has a goal is written" + (f": not {missing}" if missing else ""))
-    print("1..3")
+    shares = figures.get("guests", {}).get("processor_us", {})
+    missing = [f"{name}: {who}" for name, wants in (("netdam_memif_write_8b_mops", ("A vcpu", "A card", "B card")),
+                                                    ("netdam_fabric_write_8b_mops", ("A vcpu", "A card", "B card", "fabric")))
+               for who in wants if who not in shares.get(name, {})]
+    print(f"{'not ok' if missing else 'ok'} 4 - who needs how much processor time is told" + (f": not of {missing}" if missing else ""))
+    print("1..4")
     return 0
 
 

@@ -319,12 +319,14 @@ enum ndfw_sent {
     NDFW_SENT_LOCAL_ERROR, /* the local region has gone: *status */
 };
 
-/* collective.c */
+/* members.c */
 /*
  * Checks a collective, into the next free entry; there is one, and a free tour. Where it is refused and others are to
  * hear of that, operation->collective is the entry, else NDFW_NONE.
  */
 enum netdam_status ndfw_collective_check(struct ndfw *fw, struct ndfw_operation *operation);
+
+/* collective.c */
 /* `status`: of the check. If it is not OK, others are only told. */
 void ndfw_collective_start(struct ndfw *fw, uint32_t operation, enum netdam_status status);
 /* Returns true if there is more to do at once. */

@@ -40,6 +40,7 @@ LIKELY = {
     "transaction.c": ["transaction", "transaction_post"],
     "tenant.c": ["tenant", "tenant_attack"],
     "hop.c": ["hop", "hop_copies"],
+    "members.c": ["collective_refused", "collective"],
     "collective.c": ["collective_refused", "collective_end", "collective"],
     "raw.c": ["raw"],
     "net.c": ["net", "raw", "neighbour6"],

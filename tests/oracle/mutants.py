@@ -164,14 +164,15 @@ MUTANTS = [
     ("a collective that ends before all others have", "collective.c", "if (all_told(fw, c, 1) && c->children == 0) {",
      "if (c->children == 0) {"),
     ("tours the other way round the ring", "collective.c",
-     "for (uint32_t i = 1; i < c->count; i++) {\n        uint32_t member = other(c, i);\n\n        segment.peer",
-     "for (uint32_t i = 1; i < c->count; i++) {\n        uint32_t member = other(c, c->count - i);\n\n        segment.peer"),
+     "for (uint32_t i = 1; i < c->count; i++) {\n        uint32_t member = ndfw_member_after(c, i);\n\n        segment.peer",
+     "for (uint32_t i = 1; i < c->count; i++) {\n        uint32_t member = ndfw_member_after(c, c->count - i);\n\n"
+     "        segment.peer"),
     ("tours that add up outputs", "collective.c", "slot->bytes, address_of_input);", "slot->bytes, address_of_output);"),
     ("a broadcast of what was not summed up", "collective.c", "c->members[c->rank].output + slot->at, 0, slot->bytes,",
      "c->members[c->rank].input + slot->at, 0, slot->bytes,"),
-    ("a member that refuses and tells nobody", "collective.c", "if (check_member(fw, descriptor, c, member) == NETDAM_STATUS_OK) {",
-     "if (false) {"),
-    ("a failure by the member before", "collective.c", ": other(c, hop + 1u);", ": other(c, hop);"),
+    ("a member that refuses and tells nobody", "collective.c",
+     "if (ndfw_member_check(fw, descriptor, c, member) == NETDAM_STATUS_OK) {", "if (false) {"),
+    ("a failure by the member before", "members.c", ": ndfw_member_after(c, hop + 1u);", ": ndfw_member_after(c, hop);"),
 ]
 
 

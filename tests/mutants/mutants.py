@@ -42,10 +42,10 @@ LIKELY = {
     "hop.c": ["hop", "hop_copies"],
     "members.c": ["collective_refused", "collective"],
     "collective.c": ["collective_refused", "collective_end", "collective"],
-    "raw.c": ["raw"],
-    "net.c": ["net", "raw", "neighbour6"],
-    "neighbour.c": ["net", "neighbour6", "raw"],
-    "firmware.c": ["raw", "queue", "config"],
+    "raw.c": ["raw", "raw_receive"],
+    "net.c": ["net", "raw_receive", "neighbour6"],
+    "neighbour.c": ["net", "neighbour6", "raw_receive"],
+    "firmware.c": ["raw", "raw_receive", "queue", "config"],
     "tour.c": ["tour_ends", "tour_lanes", "tour"],
 }
 

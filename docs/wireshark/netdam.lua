@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: BSD-3-Clause
 -- Wireshark dissector for NetDAM packets: names, CRCs, which answer belongs to which request, the tours of chains, and
--- what deserves a second look. Names and places come from netdam_tables.lua beside this file, which is generated;
--- docs/wire-format.md explains what is shown.
+-- what deserves a second look. Beside this file lie netdam_tables.lua, names and places, which is generated, and
+-- netdam_exchanges.lua. docs/wire-format.md explains what is shown.
 
 local bit = bit or bit32
 
-local function load_tables()
+local function load_beside(name)
     local here = debug.getinfo(1, "S").source:gsub("^@", ""):match("^(.*[/\\])") or ""
-    local file = assert(io.open(here .. "netdam_tables.lua", "r"))
+    local file = assert(io.open(here .. name, "r"))
     local text = file:read("*a")
     file:close()
-    return assert(load(text, "=netdam_tables.lua"))()
+    return assert(load(text, "=" .. name))()
 end
 
-local t = load_tables()
+local t = load_beside("netdam_tables.lua")
 local REQUEST, RESPONSE = 1, 2
 for value, name in pairs(t.kind) do
     if name == "REQUEST" then
@@ -30,6 +30,7 @@ local opcode_of = {}
 for value, name in pairs(t.opcode) do
     opcode_of[name] = value
 end
+local exchanges = load_beside("netdam_exchanges.lua")(t, flag, opcode_of)
 local form_structure = {IPV4 = "node_ipv4", IPV6 = "node_ipv6"}
 -- With these the node did not believe the segment: what an answer says about it means nothing.
 local unbelieved = {BAD_VERSION = true, BAD_FLAGS = true, BAD_SEGMENTS = true}
@@ -231,97 +232,6 @@ local function add(tree, tvb, structure, member, at)
     return range and tree:add(fields[structure][member], range) or nil
 end
 
--- Exchanges: a request, its repetitions and their answers. Identity is context, opcode and number, never addresses.
-local by_key, by_frame
--- By context: the largest floor that its requester has told so far. Numbers below it are finished.
-local floors
-
-function netdam.init()
-    by_key, by_frame, floors = {}, {}, {}
-end
-
--- Told by everything that uses a lane, and by CONFIRM, whose number is the floor. Returns whether the number lies below.
-local function note_floor(p)
-    local without = bit.bor(flag.RELAXED, flag.UNRELIABLE)
-    local confirm = p.opcode == opcode_of.CONFIRM
-    if not confirm and (not t.modifies[p.opcode or 0] or bit.band(p.flags, without) ~= 0 or p.distance > p.number) then
-        return false
-    end
-    local told = floors[p.context] or 0
-    local floor = confirm and p.number or p.number - p.distance
-    floors[p.context] = math.max(told, floor)
-    return not confirm and p.number < told
-end
-
--- The newest frame of an exchange that goes to this hop.
-local function newest_to(exchange, hop)
-    for i = #exchange.frames, 1, -1 do
-        if exchange.frames[i].hop == hop then
-            return exchange.frames[i]
-        end
-    end
-    return nil
-end
-
-local function new_exchange(keys)
-    local exchange = {frames = {}, answers = {}}
-    for _, key in ipairs(keys) do
-        by_key[key] = exchange
-    end
-    return exchange
-end
-
-local function note_request(p, frame, time)
-    local loose = p.context .. "/" .. p.number
-    -- At each hop of a chain it is the same request with another current segment.
-    local exact = loose .. "/" .. (p.is_chain and "chain" or p.opcode or "")
-    local exchange = by_key[exact]
-    -- A CONFIRM's number is the floor, so that two of them may well have the same.
-    if not exchange or (p.opcode == opcode_of.CONFIRM and bit.band(p.flags, flag.AGAIN) == 0) then
-        exchange = new_exchange({exact, loose})
-    end
-    by_key[loose] = exchange
-    local first
-    for _, earlier in ipairs(exchange.frames) do
-        first = first or (earlier.hop == p.segment_index and earlier.frame or nil)
-    end
-    local own = {frame = frame, time = time, generation = p.generation, hop = p.segment_index}
-    if p.is_chain and p.segment_index > 0 then
-        own.previous = newest_to(exchange, p.segment_index - 1)
-        own.start = own.previous and (own.previous.start or own.previous) or newest_to(exchange, 0)
-        if own.previous then
-            own.previous.next = own.previous.next or frame
-        end
-    end
-    exchange.segments = p.segments or exchange.segments
-    exchange.frames[#exchange.frames + 1] = own
-    by_frame[frame] = {exchange = exchange, index = #exchange.frames, first = first, is_late = note_floor(p)}
-end
-
-local function note_response(p, frame)
-    local loose = p.context .. "/" .. p.number
-    local exchange = by_key[loose .. "/" .. (p.opcode or "")]
-    exchange = exchange or by_key[loose .. "/chain"]
-    if not exchange and p.is_unbelieved then
-        exchange = by_key[loose]
-    end
-    if not exchange then
-        by_frame[frame] = {}
-        return
-    end
-    -- The newest one that carried the generation which the answer echoes, else the newest.
-    local request = exchange.frames[#exchange.frames]
-    for i = #exchange.frames, 1, -1 do
-        if not p.is_unbelieved and exchange.frames[i].generation == p.echo and exchange.frames[i].hop == p.segment_index then
-            request = exchange.frames[i]
-            break
-        end
-    end
-    request.answer = request.answer or frame
-    exchange.answer = exchange.answer or frame
-    by_frame[frame] = {exchange = exchange, request = request}
-end
-
 local function show_time(tree, field, since, pinfo)
     local delta = pinfo.rel_ts - since
     local seconds = math.floor(delta)
@@ -353,12 +263,12 @@ end
 local function show_exchange(p, pinfo, tree)
     if not pinfo.visited then
         if p.kind == REQUEST then
-            note_request(p, pinfo.number, pinfo.rel_ts)
+            exchanges.note_request(p, pinfo.number, pinfo.rel_ts)
         else
-            note_response(p, pinfo.number)
+            exchanges.note_response(p, pinfo.number)
         end
     end
-    local known = by_frame[pinfo.number]
+    local known = exchanges.of(pinfo.number)
     if not known then
         return
     end
@@ -703,6 +613,8 @@ local function give_up(tvb, pinfo, tree, at, text)
     pinfo.cols.info = "Malformed: " .. text
     return tvb:captured_len()
 end
+
+netdam.init = exchanges.forget
 
 function netdam.dissector(tvb, pinfo, root)
     pinfo.cols.protocol = "NetDAM"

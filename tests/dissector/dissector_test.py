@@ -37,15 +37,23 @@ def write_pcap(path, frames):
 
 
 class Tshark:
-    def __init__(self, directory):
+    """`script` None: the dissector is among the personal plugins."""
+
+    def __init__(self, directory, script=SCRIPT):
+        self.script = [] if script is None else ["-X", f"lua_script:{script}"]
         self.environment = {**os.environ, "HOME": directory, "WIRESHARK_CONFIG_DIR": directory, "LC_ALL": "C.UTF-8"}
 
     def run(self, pcap, *arguments):
-        command = ["tshark", "-n", "-r", pcap, "-X", f"lua_script:{SCRIPT}", *arguments]
+        command = ["tshark", "-n", "-r", pcap, *self.script, *arguments]
         done = subprocess.run(command, env=self.environment, capture_output=True, timeout=TSHARK_SECONDS, check=False)
         errors = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if "superuser" not in line and
                   "Running as user" not in line]
         return done.returncode, done.stdout.decode("utf-8", "replace"), errors
+
+    def plugin_folder(self):
+        said = subprocess.run(["tshark", "-G", "folders"], env=self.environment, capture_output=True, text=True,
+                              timeout=TSHARK_SECONDS, check=True).stdout
+        return re.search(r"^Personal Lua Plugins:\s*(.+)$", said, re.M)[1]
 
     def details(self, pcap):
         """Each packet's tree as text."""
@@ -366,6 +374,20 @@ def test_traffic(tshark, directory):
     check("WRITE #" in out and "AGAIN" in out, "a display filter finds the repeated WRITE", out.splitlines())
 
 
+def test_plugins(directory, packets):
+    """Of that folder Wireshark runs each script by itself, too."""
+    pcap = os.path.join(directory, "plugins.pcap")
+    home = os.path.join(directory, "home")
+    write_pcap(pcap, [golden.frame for golden in packets])
+    tshark = Tshark(home, None)
+    check(tshark.run(pcap, "-Y", "netdam")[0] != 0, "without the dissector its fields are not known")
+    shutil.copytree(os.path.dirname(SCRIPT), tshark.plugin_folder(), ignore=lambda _, names: [
+        name for name in names if not name.endswith(".lua")])
+    code, out, errors = tshark.run(pcap, "-2", "-Y", "netdam")
+    check(code == 0 and not errors and out == Tshark(directory).run(pcap, "-2", "-Y", "netdam")[1] and "NetDAM" in out,
+          "copied to the folder for personal plugins, it says what it says where it is named", [code, *errors])
+
+
 def main():
     if not shutil.which("tshark"):
         print("Bail out! no tshark: install the Debian package tshark")
@@ -378,6 +400,7 @@ def main():
         test_warnings(tshark, directory, packets)
         test_damaged(tshark, directory, packets)
         test_traffic(tshark, directory)
+        test_plugins(directory, packets)
     return all_checked()
 
 

@@ -2,5 +2,4 @@
 # The Wireshark dissector under tshark.
 
 SLOW_TESTS += tests/dissector/dissector_test.py
-tests/dissector/dissector_test.py: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem docs/wireshark/netdam.lua \
-                                   docs/wireshark/netdam_tables.lua
+tests/dissector/dissector_test.py: $(O)/sim/netdam-node $(O)/host-driver/netdam-mem $(wildcard docs/wireshark/*.lua)

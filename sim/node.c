@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "nodes.h"
 #include "status_file.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -123,6 +124,7 @@ static int run(const struct ndsim_options *options, const sigset_t *signals)
     if (good) {
         print_all_ready(&nodes);
         serve(&nodes, signals);
+        good = !options->counters || ndsim_all_printed("netdam-node");
     }
     ndsim_status_file_end(&nodes.status);
     while (nodes.count != 0) {
@@ -138,9 +140,10 @@ int main(int argc, char **argv)
     sigset_t signals;
     int status;
 
+    ndsim_hold_streams();
     switch (ndsim_options_parse(argc, argv, &options)) {
     case NDSIM_OPTIONS_DONE:
-        status = EXIT_SUCCESS;
+        status = ndsim_all_printed("netdam-node") ? EXIT_SUCCESS : EXIT_FAILURE;
         break;
     case NDSIM_OPTIONS_WRONG:
         status = EXIT_USAGE;

@@ -2,6 +2,7 @@
 /* netdam-top: what goes on in a fabric, from its counters, as a table that renews itself, once, or as JSON. */
 #define _GNU_SOURCE
 #include "fabric/request.h"
+#include "streams.h"
 #include "netdam/regs.h"
 
 #include <errno.h>
@@ -357,6 +358,11 @@ static json_t *look(int fd)
     return counters;
 }
 
+static int printed(void)
+{
+    return ndsim_all_printed("netdam-top") ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 static int run(struct options *options)
 {
     int fd = ndfab_connect(options->path);
@@ -383,7 +389,8 @@ static int run(struct options *options)
         }
         json_decref(before);
         before = now;
-        ended |= options->once && now != NULL;
+        /* What nobody reads is not gone on with. */
+        ended |= (options->once && now != NULL) || ferror(stdout);
     }
     if (live) {
         restore_terminal();
@@ -395,7 +402,7 @@ static int run(struct options *options)
         return EXIT_FAILURE;
     }
     json_decref(before);
-    return EXIT_SUCCESS;
+    return printed();
 }
 
 static int parse(int argc, char **argv, struct options *options)
@@ -423,10 +430,10 @@ static int parse(int argc, char **argv, struct options *options)
             break;
         case 'V':
             printf("netdam-top: specification %u.%u\n", NETDAM_SPEC_VERSION >> 16, NETDAM_SPEC_VERSION & 0xffffu);
-            return EXIT_SUCCESS;
+            return printed();
         case 'h':
             fputs(help, stdout);
-            return EXIT_SUCCESS;
+            return printed();
         default:
             return EXIT_USAGE;
         }
@@ -443,8 +450,10 @@ int main(int argc, char **argv)
 {
     const struct sigaction action = {.sa_handler = on_signal};
     struct options options = {.interval_s = 1};
-    int status = parse(argc, argv, &options);
+    int status;
 
+    ndsim_hold_streams();
+    status = parse(argc, argv, &options);
     if (status >= 0) {
         return status;
     }

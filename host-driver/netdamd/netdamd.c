@@ -17,6 +17,7 @@
 #include "report.h"
 #include "server.h"
 #include "size.h"
+#include "hold_streams.h"
 
 enum {
     EXIT_OK = 0,
@@ -265,6 +266,7 @@ int main(int argc, char **argv)
     int option;
     int rc;
 
+    ndlib_hold_streams();
     while ((option = getopt_long(argc, argv, "+d:s:m:g:hV", options, NULL)) != -1) {
         rc = parse_option(option, &settings);
         if (rc >= 0) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "hold_streams.h"
 
 const char *tool_name = "netdam-info";
 
@@ -294,6 +295,7 @@ int main(int argc, char **argv)
     int option;
     int rc;
 
+    ndlib_hold_streams();
     while ((option = getopt_long(argc, argv, "+d:cojhV", options, NULL)) != -1) {
         switch (option) {
         case 'd':

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "hold_streams.h"
 #include "transfer.h"
 #include "netdam/wire.h"
 
@@ -717,8 +718,10 @@ int main(int argc, char **argv)
         .chunk = UINT64_C(256) << 10,
         .depth = 32,
     };
-    int rc = parse_options(&mem, argc, argv);
+    int rc;
 
+    ndlib_hold_streams();
+    rc = parse_options(&mem, argc, argv);
     if (rc != -1) {
         return rc;
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "perf.h"
+#include "hold_streams.h"
 
 #define PROGRAM "netdam-perf"
 #define PREFIX  "netdam_"
@@ -388,6 +389,7 @@ int main(int argc, char **argv)
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     int rc;
 
+    ndlib_hold_streams();
     perf.test = argc > 0 ? find_test(slash ? slash + 1 : argv[0]) : NULL;
     if (!perf.test) {
         if (argc < 2) {

@@ -13,6 +13,7 @@
 #include "common.h"
 /* The library hides registers from applications; this tool is there to show them, so it goes behind the library. */
 #include "internal.h"
+#include "hold_streams.h"
 
 const char *tool_name = "netdam-regs";
 
@@ -322,6 +323,7 @@ int main(int argc, char **argv)
     int option;
     int rc = EXIT_OK;
 
+    ndlib_hold_streams();
     while (rc == EXIT_OK && (option = getopt_long(argc, argv, "d:cjw:hV", options, NULL)) != -1) {
         switch (option) {
         case 'd':

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "common.h"
+#include "hold_streams.h"
 
 const char *tool_name = "netdam-stat";
 
@@ -41,7 +42,7 @@ static const struct option options[] = {
     {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0},
 };
 
-struct stat {
+struct watch {
     const char *device_name;
     uint64_t interval_ns;
     uint64_t count; /* 0: no end */
@@ -90,7 +91,7 @@ static bool is_present(const struct sample *sample, unsigned counter)
 }
 
 /* Returns an exit code. */
-static int take(struct stat *stat, struct sample *sample)
+static int take(struct watch *stat, struct sample *sample)
 {
     struct netdam_device_info info;
     int rc = netdam_query(stat->device, &info);
@@ -122,7 +123,7 @@ static bool was_reset(const struct sample *before, const struct sample *after)
     return false;
 }
 
-static void print_start(const struct stat *stat, const struct sample *first)
+static void print_start(const struct watch *stat, const struct sample *first)
 {
     const char *separator = "";
 
@@ -144,7 +145,7 @@ static void print_start(const struct stat *stat, const struct sample *first)
     printf("}}\n");
 }
 
-static void print_sample(const struct stat *stat, uint64_t start_ns, const struct sample *before,
+static void print_sample(const struct watch *stat, uint64_t start_ns, const struct sample *before,
                          const struct sample *after)
 {
     static const struct sample zero;
@@ -224,7 +225,7 @@ static bool sleep_until(uint64_t deadline_ns, const sigset_t *signals)
     }
 }
 
-static int run(struct stat *stat, const sigset_t *signals)
+static int run(struct watch *stat, const sigset_t *signals)
 {
     struct sample samples[2] = {{.time_ns = 0}};
     uint64_t start_ns;
@@ -272,7 +273,7 @@ static int parse_interval(const char *text, uint64_t *interval_ns)
 }
 
 /* Returns an exit code with which to leave, or -1 to go on. */
-static int parse_options(struct stat *stat, int argc, char **argv)
+static int parse_options(struct watch *stat, int argc, char **argv)
 {
     int option;
     int rc = EXIT_OK;
@@ -315,10 +316,12 @@ static int parse_options(struct stat *stat, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const struct netdam_open_config config = {.flags = NETDAM_OPEN_OBSERVE, .log = remember_error};
-    struct stat stat = {.device_name = getenv("NETDAM_DEVICE"), .interval_ns = NS_PER_S};
+    struct watch stat = {.device_name = getenv("NETDAM_DEVICE"), .interval_ns = NS_PER_S};
     sigset_t signals;
-    int rc = parse_options(&stat, argc, argv);
+    int rc;
 
+    ndlib_hold_streams();
+    rc = parse_options(&stat, argc, argv);
     if (rc != -1) {
         return rc;
     }

@@ -20,6 +20,7 @@
 #include <linux/if_tun.h>
 
 #include "common.h"
+#include "hold_streams.h"
 #include "netdam/wire.h"
 
 const char *tool_name = "netdam-tap";
@@ -470,8 +471,10 @@ int main(int argc, char **argv)
     struct tap tap = {
         .device_name = getenv("NETDAM_DEVICE"), .wanted = "netdam%d", .buffers = BUFFERS_DEFAULT, .tap_fd = -1};
     sigset_t signals;
-    int rc = parse_options(&tap, argc, argv);
+    int rc;
 
+    ndlib_hold_streams();
+    rc = parse_options(&tap, argc, argv);
     if (rc != -1) {
         return rc;
     }

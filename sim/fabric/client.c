@@ -2,6 +2,7 @@
 /* netdam-fabric ctl: sends commands to a control socket and prints the replies. */
 #include "control.h"
 #include "request.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,13 +18,10 @@ static int fail(const char *what, const char *why)
 /* A request may be one word, too: the command. */
 static json_t *request_of(const char *text)
 {
-    json_error_t error;
-    json_t *request;
+    json_error_t error = {.text = "not UTF-8"};
+    json_t *request =
+        text[0] == '{' ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : json_pack("{s:s}", "command", text);
 
-    if (text[0] != '{') {
-        return json_pack("{s:s}", "command", text);
-    }
-    request = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (request == NULL) {
         fprintf(stderr, "netdam-fabric: %s: %s\n", text, error.text);
     }
@@ -68,5 +66,5 @@ int ndfab_client(int argc, char **argv)
         status = ask(fd, argv[i]);
     }
     close(fd);
-    return status;
+    return ndsim_all_printed("netdam-fabric") || status != 0 ? status : 1;
 }

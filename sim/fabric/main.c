@@ -2,6 +2,7 @@
 /* netdam-fabric: reads a topology, opens its ports, and moves frames until a signal or a command ends it. */
 #include "control.h"
 #include "gate.h"
+#include "streams.h"
 #include "wait.h"
 #include "netdam/regs.h"
 
@@ -343,6 +344,7 @@ static int serve(const struct options *options, struct ndfab_fabric *fabric)
             json_dumpf(counters, stdout, JSON_COMPACT);
             json_decref(counters);
             putchar('\n');
+            good = ndsim_all_printed("netdam-fabric");
         }
     }
     ndfab_gate_close(gate);
@@ -357,7 +359,12 @@ static int serve(const struct options *options, struct ndfab_fabric *fabric)
     }
     rte_mempool_free(fabric->pool);
     free(fabric->ports);
-    return good && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int printed(void)
+{
+    return ndsim_all_printed("netdam-fabric") ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* -1: go on; else the exit status. */
@@ -391,10 +398,10 @@ static int parse(int argc, char **argv, struct options *options)
         case 'V':
             printf("netdam-fabric: specification %u.%u, %s\n", NETDAM_SPEC_VERSION >> 16, NETDAM_SPEC_VERSION & 0xffffu,
                    rte_version());
-            return EXIT_SUCCESS;
+            return printed();
         case 'h':
             fputs(help, stdout);
-            return EXIT_SUCCESS;
+            return printed();
         default:
             return EXIT_USAGE;
         }
@@ -418,6 +425,7 @@ int main(int argc, char **argv)
     struct options options = {0};
     int status;
 
+    ndsim_hold_streams();
     if (argc > 1 && strcmp(argv[1], "ctl") == 0) {
         return ndfab_client(argc - 2, argv + 2);
     }

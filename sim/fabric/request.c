@@ -129,7 +129,8 @@ json_t *ndfab_ask(int fd, json_t *request)
     size_t bytes;
 
     errno = 0;
-    if (send_request(fd, request)) {
+    /* Who does not take the request to its end may have said why. */
+    if (send_request(fd, request) || errno == EPIPE || errno == ECONNRESET) {
         line = receive_line(fd, &bytes);
     }
     json_decref(request);

@@ -10,9 +10,10 @@ import socket
 import stat
 import subprocess
 import threading
+import time
 
-from harness import Control, Endpoints, Fabric, main, path
-from ndtest import BUILD, FABRIC, LIMIT_S, equal, expect, test
+from harness import Control, Endpoints, Fabric, main, path, write
+from ndtest import BUILD, FABRIC, LIMIT_S, Program, equal, expect, test
 
 PAIR = 'ports = ( { name = "a"; }, { name = "b"; } ); links = ( { from = "a"; to = "b"; name = "l"; } );'
 
@@ -286,6 +287,42 @@ def ctl_does_not_wait_for_ever_for_a_fabric_that_is_stopped():
     finally:
         fabric.process.send_signal(signal.SIGCONT)
     fabric.stop()
+
+
+@test
+def a_request_that_is_not_taken_is_told_why():
+    fabric = Fabric(PAIR)
+    status, replies, _ = ctl('{"command": "list", "id": "%s"}' % ("x" * 100000))
+    equal((status, [reply["error"] for reply in replies]), (1, ["a line of more than 16383 bytes"]), "a long request")
+    done = subprocess.run([FABRIC, "ctl", path("control"), b"\xff"], capture_output=True, timeout=LIMIT_S, check=False)
+    equal((done.returncode, done.stderr), (2, b"netdam-fabric: \xff: not UTF-8\n"), "no UTF-8")
+    fabric.stop()
+
+
+@test
+def output_that_cannot_be_written_is_a_failure():
+    top = os.path.join(BUILD, "sim", "netdam-top")
+    fabric = Fabric(PAIR)
+    for command in ([FABRIC, "--help"], [FABRIC, "--version"], [FABRIC, "ctl", path("control"), "list"], [top, "--help"], [top, "--version"],
+                    [top, "--once", path("control")], [top, path("control")], [top, "--json", path("control")]):
+        for output in ">/dev/full", ">&-":
+            done = subprocess.run(["sh", "-c", 'exec "$@" ' + output, "sh", *command], stderr=subprocess.PIPE, timeout=LIMIT_S, text=True,
+                                  check=False)
+            equal((done.returncode, done.stderr), (1, "%s: standard output: write error\n" % os.path.basename(command[0])), " ".join(command))
+    fabric.stop()
+
+
+@test
+def closed_streams_are_nobody_elses():
+    file = write("closed.conf", 'control = "closed"; ' + PAIR)
+    with Program("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", FABRIC, file) as fabric:
+        deadline = time.monotonic() + LIMIT_S
+        while not os.path.exists(path("closed")):
+            expect(time.monotonic() < deadline, "no control socket")
+            time.sleep(0.01)
+        equal({os.readlink("/proc/%d/fd/%d" % (fabric.process.pid, fd)) for fd in range(3)}, {"/dev/null"}, "standard streams")
+        Control("closed").good("quit")
+        equal(fabric.process.wait(LIMIT_S), 0, "status")
 
 
 @test

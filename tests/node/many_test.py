@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 from ndtest import LIMIT_S, MEM, NODE, TOP, Program, equal, run, test  # noqa: E402
@@ -305,6 +306,33 @@ def a_status_file_belongs_to_one_process_at_a_time(directory):
                 equal(json.load(file)["pid"], fourth.process.pid)
             fourth.end()
         equal([name for name in os.listdir(directory) if name.startswith("status")], [], "files")
+
+
+@test
+def what_is_printed_to_closed_streams_goes_nowhere(directory):
+    path = os.path.join(directory, "status")
+    options = ["--listen", "127.0.0.1:0", "--memory", "64K", "--key", "0x1234", "--status", path, "--counters", "--trace"]
+    for closed in "<&- >&- 2>&-", "<&- >&-", ">&-", "2>&-":
+        with Program("sh", "-c", 'exec "$@" ' + closed, "sh", NODE, *options) as node:
+            deadline = time.monotonic() + LIMIT_S
+            while not os.path.exists(path):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            with open(path, encoding="ascii") as file:
+                reach = json.load(file)["nodes"][0]
+            node.process.send_signal(signal.SIGUSR1)
+            for _ in range(3):
+                equal(read(reach, 0, 1024), bytes(1024), "memory of a node with " + closed)
+            node.process.terminate()
+            equal(node.process.wait(LIMIT_S), int(">&-" in closed.split()), "status with counters and " + closed)
+
+
+@test
+def output_that_cannot_be_written_is_a_failure(_directory):
+    for option in "--help", "--version", "--limit=help":
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([NODE, option], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        equal((done.returncode, done.stderr), (1, "netdam-node: standard output: write error\n"), option)
 
 
 @test

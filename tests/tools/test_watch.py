@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import harness
-from harness import expect, one_line, run
+from harness import LIMIT_S, expect, one_line, run, stop
 
 SOFT = ("-d", "udp:127.0.0.1:0,memory=1M")
 REGS_H = os.path.join(harness.TOP, "firmware", "include", "netdam", "regs.h")
@@ -168,6 +168,26 @@ def test_stat_as_text(_node):
     expect(names == listed_counters() + ["main_memory_bytes"], names)
     out, _ = run("netdam-stat", "-c", "1", "-i", "0.001", env={"NETDAM_DEVICE": SOFT[1]})
     expect(out.startswith("udp:127.0.0.1:"), out)
+
+
+def test_closed_streams_are_nobody_elses(_node):
+    def closed(tool, *arguments):
+        return subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&-', "sh", os.path.join(harness.TOOLS, tool), *arguments],
+                                stderr=subprocess.PIPE, text=True, env=harness.environment())
+    for tool, *arguments in (["netdam-stat", "-c", "1"], ["netdam-regs"], ["netdam-info"]):
+        process = closed(tool, *SOFT, *arguments)
+        _, stderr = process.communicate(timeout=LIMIT_S)
+        expect(process.returncode == 1, "%s: %d" % (tool, process.returncode))
+        one_line(stderr, tool, "standard output: write error")
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "socket")
+        process = closed("netdamd", *SOFT, "-s", path)
+        harness.started.append(process)
+        expect("ready" in process.stderr.readline(), "netdamd is not ready")
+        for fd in 0, 1:
+            place = os.readlink("/proc/%d/fd/%d" % (process.pid, fd))
+            expect(place == "/dev/null", "netdamd has %s as descriptor %d" % (place, fd))
+        stop(process)
 
 
 def test_wrong_usage_and_failures_are_told_in_one_line(_node):

@@ -34,6 +34,7 @@ import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 BUILD = os.path.join(ROOT, "build")
+FIRMWARE = os.path.join(BUILD, "firmware", "netdam-fw.so")
 QEMU = os.environ.get("NETDAM_QEMU", os.path.join(BUILD, "qemu", "qemu-system-x86_64"))
 ROM_DIRECTORIES = ["/usr/share/seabios", "/usr/share/qemu"]
 KERNEL = os.path.join(BUILD, "guest", "vmlinux")
@@ -129,6 +130,12 @@ def accelerator():
         json.dump({"key": key, "accelerator": answer}, file)
     os.replace(file.name, cache)
     return answer
+
+
+def iommu():
+    """An IOMMU, for QEMU's command line: it has to be there before the devices that it stands in front of."""
+    machine = ["-machine", "kernel-irqchip=split"] if accelerator() == "kvm" else []
+    return [*machine, "-device", "intel-iommu,intremap=on"]
 
 
 def wire(kind="stream"):

@@ -12,17 +12,11 @@ import time
 sys.dont_write_bytecode = True
 import boot
 
+sys.path.insert(0, os.path.join(boot.ROOT, "tests", "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 SMOKE = os.path.join(boot.BUILD, "guest", "smoke.cpio")
 WIRE = os.path.join(boot.BUILD, "guest", "wire.cpio")
-number = 0
-failed = 0
-
-
-def check(good, name):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
 
 
 def is_gone(pid):
@@ -120,8 +114,7 @@ def main():
     test_wire("dgram")
     test_end_with_runner(signal.SIGTERM)
     test_end_with_runner(signal.SIGKILL)
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath
 sys.dont_write_bytecode = True
 import boot  # noqa: E402
 
-FIRMWARE = os.path.join(boot.BUILD, "firmware", "netdam-fw.so")
 INITRD = os.path.join(boot.BUILD, "hand", "hand.cpio")
 # The kernel's messages go to a file: the first serial port is the shell's.
 KERNEL_ARGS = boot.KERNEL_ARGS.replace("ttyS0", "ttyS1")
@@ -55,7 +54,7 @@ class Machine:
         mac = "02:00:" + ":".join(f"{int(part):02x}" for part in address.partition("/")[0].split("."))
         fast = wire.startswith("memif=")
         device = (f"netdam,id=card,memdev=onboard,{wire if fast else 'netdev=net0'},ip={address},mac={mac},mtu={options.mtu},"
-                  f"firmware={FIRMWARE}")
+                  f"firmware={boot.FIRMWARE}")
         command = [
             boot.QEMU, "-name", name, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             *(arg for path in boot.ROM_DIRECTORIES for arg in ("-L", path)), "-machine", "q35",

@@ -13,23 +13,13 @@ import time
 sys.dont_write_bytecode = True
 from terminal import ANSWER_SECONDS, ROOT, Terminal  # noqa: E402
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 HAND = os.path.join(HERE, "hand.py")
 NODE = os.path.join("build", "sim", "netdam-node")
 BOOT_SECONDS = 240
-number = 0
-failed = 0
-
-
-def check(good, name, why=""):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
-    if not good:
-        for line in str(why).splitlines()[-30:]:
-            print(f"# {line}", flush=True)
-    return good
 
 
 def is_alive(pid):
@@ -219,8 +209,7 @@ def main():
     test_guest_left()
     test_pair()
     test_tmux()
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ import time
 sys.dont_write_bytecode = True
 from terminal import ROOT, Terminal  # noqa: E402
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 DOCS = os.path.join(ROOT, "docs")
 BOOT_SECONDS = 900
 COMMAND_SECONDS = 240
@@ -23,19 +26,6 @@ ATTEMPTS = 3
 PROMPT = "HOST>"
 # This one changes the tree: opcode_test.sh follows it.
 IN_A_COPY = ("tutorial-add-an-opcode.md",)
-number = 0
-failed = 0
-
-
-def check(good, name, why=""):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
-    if not good:
-        for line in str(why).splitlines()[-40:]:
-            print(f"# {line}", flush=True)
-    return good
 
 
 def blocks(text):
@@ -174,8 +164,7 @@ def main():
     for name in sys.argv[1:] or sorted(n for n in os.listdir(DOCS) if n.startswith("tutorial-") and n.endswith(".md") and
                                        n not in IN_A_COPY):
         test_page(name)
-    print(f"1..{number}")
-    return 1 if failed else 0
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -4,32 +4,23 @@
 
 The kernels' addresses are in the cards' network, under the cards' MAC addresses."""
 
+import functools
 import json
 import os
 import sys
 import tempfile
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
-sys.path.insert(0, os.path.join(ROOT, "tests", "guest"))
+for folder in ("guest", "lib"):
+    sys.path.insert(0, os.path.join(ROOT, "tests", folder))
 import boot  # noqa: E402
+import ndtest  # noqa: E402
 
 INITRD = os.path.join(ROOT, "build", "tests", "tap", "tap.cpio")
-FIRMWARE = os.path.join(ROOT, "build", "firmware", "netdam-fw.so")
-IOMMU = ["-device", "intel-iommu,intremap=on"]
 SECONDS = 600
 BYTES = 2 << 20
 
-number = 0
-failures = 0
-
-
-def check(name, condition, detail=""):
-    global number, failures
-    number += 1
-    if not condition:
-        failures += 1
-        print("# " + str(detail).replace("\n", "\n# "))
-    print(f"{'ok' if condition else 'not ok'} {number} - {name}", flush=True)
+check = functools.partial(ndtest.check, most=1000)  # all that a guest has said
 
 
 class Host:
@@ -37,13 +28,11 @@ class Host:
 
     def __init__(self, name, index, mtu, wire, memif):
         port = f"memif={memif},role={('server', 'client')[index]}" if memif else "netdev=net0"
-        args = IOMMU + ["-device", f"netdam,memdev=mem0,ip=10.0.0.{index + 1}/24,mtu={mtu},{port},firmware={FIRMWARE}"]
-        if boot.accelerator() == "kvm":
-            args = ["-machine", "kernel-irqchip=split"] + args
+        card = f"netdam,memdev=mem0,ip=10.0.0.{index + 1}/24,mtu={mtu},{port},firmware={boot.FIRMWARE}"
         self.card = f"10.0.0.{index + 1}"
         self.address = f"10.0.0.{index + 11}"
         self.guest = boot.Guest(f"tap-{name}-{index}", f"tap-inside.sh {self.address}", initrd=INITRD,
-                                memories={"mem0": 32 << 20}, wires=[wire] if wire else [], args=args,
+                                memories={"mem0": 32 << 20}, wires=[wire] if wire else [], args=[*boot.iommu(), "-device", card],
                                 append="intel_iommu=on no_timer_check")
 
     def wait_ready(self):
@@ -68,42 +57,42 @@ def transfer(name, server, client):
     client.must(f"head -c {BYTES} /dev/urandom >data && [ $(stat -c %s data) = {BYTES} ] && nc {server.address} 5001 <data")
     arrived = server.must("wait $!; cat sum").split()[0]
     sent = client.must("sha256sum <data").split()[0]
-    check(f"{name}: {BYTES} bytes by TCP to {server.address} arrive as they are", arrived == sent, (arrived, sent))
+    check(arrived == sent, f"{name}: {BYTES} bytes by TCP to {server.address} arrive as they are", (arrived, sent))
 
 
 def work(name, a, b, mtu):
     ready = [host.wait_ready() for host in (a, b)]
-    check(f"{name}: the interface has the card's MTU", all(r["mtu"] == mtu and r["interface"] == "netdam0" for r in ready), ready)
+    check(all(r["mtu"] == mtu and r["interface"] == "netdam0" for r in ready), f"{name}: the interface has the card's MTU", ready)
     b.must("netdam_write_bw --serve 1M -d pci -j >serve.log & soon grep -q key serve.log")
     key = json.loads(b.must("cat serve.log").splitlines()[0])["key"]
     a.must(f"write_on {b.card} {key} & writer=$!")
     for one, other in ((a, b), (b, a)):
         status, text = one.do(f"ping -c 3 -w 100 -s {mtu - 28} {other.address}")
-        check(f"{name}: ping from {one.address} with whole packets", status == 0, text)
+        check(status == 0, f"{name}: ping from {one.address} with whole packets", text)
         status, text = one.do(f"ping -c 1 -w 100 {other.card}")
-        check(f"{name}: the other card itself answers, beside its kernel", status == 0, text)
+        check(status == 0, f"{name}: the other card itself answers, beside its kernel", text)
         transfer(name, one, other)
     b.must("iperf3 -s -D -p 5201 && soon listens 5201")
     status, text = a.do(f"iperf3 -c {b.address} -n 2M -f m | grep -E 'receiver|error'")
     print("# " + text.replace("\n", "\n# "))
-    check(f"{name}: iperf3", status == 0 and "receiver" in text, text)
+    check(status == 0 and "receiver" in text, f"{name}: iperf3", text)
     b.must("mkdir -p /root/.ssh; dropbearkey -t ed25519 -f host >/dev/null 2>&1; dropbear -r host -p 22 2>/dev/null; soon listens 22")
     public = a.must("dropbearkey -t ed25519 -f key 2>/dev/null | grep ^ssh-").splitlines()[0]
     b.must(f"echo '{public}' >/root/.ssh/authorized_keys; chmod -R go-rwx /root")
     status, text = a.do(f"dbclient -y -i key root@{b.address} 'ip -4 addr show netdam0' 2>/dev/null")
-    check(f"{name}: ssh", status == 0 and b.address in text, text)
+    check(status == 0 and b.address in text, f"{name}: ssh", text)
     text = a.must("touch stop; wait $writer; cat writes")
     writes = [line for line in text.splitlines() if line.startswith("writes ")]
-    check(f"{name}: meanwhile WRITEs went over the same cards", writes and int(writes[0].split()[1]) > 0 and "WRITE:" not in text, text)
+    check(writes and int(writes[0].split()[1]) > 0 and "WRITE:" not in text, f"{name}: meanwhile WRITEs went over the same cards", text)
     for host in (a, b):
         text = host.must("kill $tap; wait $tap; tail -n 1 tap.log")
         last = json.loads([line for line in text.splitlines() if line.startswith("{")][-1])
         print(f"# {host.address}: {last}")
-        check(f"{name}: the card has refused nothing, and the interface is gone",
-              last["refused"] == 0 and last["received_bytes"] > BYTES and host.do("ip link show netdam0")[0] != 0, last)
+        check(last["refused"] == 0 and last["received_bytes"] > BYTES and host.do("ip link show netdam0")[0] != 0,
+              f"{name}: the card has refused nothing, and the interface is gone", last)
         host.must("netdam-stat -d pci -c 1 -i 0.01 -a | grep main_memory_bytes | grep -q ' 0 '")
         host.guest.send_line("exit 0")
-        check(f"{name}: the guest ends", host.guest.wait_exit(SECONDS) == 0)
+        check(host.guest.wait_exit(SECONDS) == 0, f"{name}: the guest ends")
 
 
 def run(name, mtu, memif):
@@ -121,9 +110,8 @@ def main():
         run("netdev", 1500, False)
         run("memif", 9000, True)
     except boot.GuestError as error:
-        check("the guests do what they are told", False, error)
-    print(f"1..{number}")
-    return failures != 0
+        check(False, "the guests do what they are told", error)
+    return ndtest.all_checked()
 
 
 if __name__ == "__main__":

@@ -3,11 +3,9 @@
 #include "fabric.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC_NANOSECONDS 0xa1b23c4du
@@ -26,28 +24,15 @@ static void fail(struct ndfab_capture *capture, int error)
     fprintf(stderr, "netdam-fabric: %s: %s: the capture ends here\n", capture->path, strerror(error));
 }
 
-/* Only a file in the narrow sense: a pipe or a terminal that nobody reads would make the whole network wait. */
-static FILE *open_file(const char *path)
+/* What was in the file goes when it is certain that nobody uses it. */
+static FILE *open_file(const char *path, int *error)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
-    struct stat status;
-    FILE *file = NULL;
-    int error;
+    int fd = ndfab_claim(path, NDFAB_CAPTURES, error);
+    FILE *file = fd >= 0 && ftruncate(fd, 0) == 0 ? fdopen(fd, "w") : NULL;
 
-    if (fd < 0) {
-        return NULL;
-    }
-    if (fstat(fd, &status) == 0) {
-        if (S_ISREG(status.st_mode)) {
-            file = fdopen(fd, "w");
-        } else {
-            errno = ENOTSUP;
-        }
-    }
-    if (file == NULL) {
-        error = errno;
+    if (fd >= 0 && file == NULL) {
+        *error = errno;
         close(fd);
-        errno = error;
     }
     return file;
 }
@@ -57,15 +42,15 @@ struct ndfab_capture *ndfab_capture_open(const char *path, uint32_t frame_bytes,
     const uint32_t header[] = {MAGIC_NANOSECONDS, 2u | 4u << 16, 0, 0, frame_bytes, LINKTYPE_ETHERNET};
     struct ndfab_capture *capture = calloc(1, sizeof(*capture));
 
+    *error = ENOMEM;
     if (capture == NULL) {
-        *error = ENOMEM;
         return NULL;
     }
     capture->path = strdup(path);
-    capture->file = capture->path != NULL ? open_file(path) : NULL;
+    capture->file = capture->path != NULL ? open_file(path, error) : NULL;
     if (capture->file == NULL || fwrite(header, sizeof(header), 1, capture->file) != 1 || fflush(capture->file) != 0) {
-        *error = errno;
         if (capture->file != NULL) {
+            *error = errno;
             fclose(capture->file);
         }
         free(capture->path);

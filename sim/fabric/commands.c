@@ -291,7 +291,7 @@ static json_t *command_capture(struct ndfab_fabric *fabric, const json_t *reques
     }
     capture = ndfab_capture_open(path, fabric->topology.frame_bytes, &error);
     if (capture == NULL) {
-        return wrong("%.300s: %s", path, strerror(error));
+        return wrong("%.300s: %s", path, ndfab_claim_text(error));
     }
     keep_capture(&places, capture);
     return good();

@@ -3,7 +3,6 @@
 #include "device.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -56,13 +55,6 @@ static bool is_plain(const char *text)
     return text == NULL || strpbrk(text, ",[]\"= ") == NULL;
 }
 
-static bool can_be_written(const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-
-    return fd >= 0 && close(fd) == 0;
-}
-
 /* What DPDK would say of this is not to be understood. */
 static bool is_allowed(const struct ndsim_topology_port *spec)
 {
@@ -106,8 +98,7 @@ static bool describe(const struct ndsim_topology_port *spec, char *text, size_t 
         snprintf(text, room, "net_pcap%u%s%s%s%s", n, spec->read != NULL ? ",rx_pcap=" : "",
                  spec->read != NULL ? spec->read : "", spec->write != NULL ? ",tx_pcap=" : "",
                  spec->write != NULL ? spec->write : "");
-        return (spec->read == NULL || access(spec->read, R_OK) == 0 || fail(spec, spec->read, errno)) &&
-               (spec->write == NULL || can_be_written(spec->write) || fail(spec, spec->write, errno));
+        return true;
     default:
         snprintf(text, room, "%s", spec->devargs);
         return true;

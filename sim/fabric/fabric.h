@@ -48,6 +48,7 @@ struct ndfab_port {
     uint8_t last_station[6]; /* the source of the latest frame: known */
     uint32_t station_count;
     struct ndfab_capture *capture;
+    int claims[2]; /* of the files that a port of type pcap reads and writes, or -1 */
     struct ndfab_port_counts counts;
 };
 
@@ -154,6 +155,11 @@ bool ndfab_ports_flush(struct ndfab_fabric *fabric);
 
 /* Looks who has come and gone; to be called every millisecond or so. */
 void ndfab_ports_watch(struct ndfab_fabric *fabric);
+
+/* claim.c: a descriptor to be closed when the file is no longer used, or -1. `error` is 0 or what the text is of. */
+enum ndfab_use { NDFAB_READS, NDFAB_WRITES, NDFAB_CAPTURES };
+int ndfab_claim(const char *path, enum ndfab_use use, int *error);
+const char *ndfab_claim_text(int error);
 
 /* capture.c: pcap files with nanoseconds. */
 struct ndfab_capture *ndfab_capture_open(const char *path, uint32_t frame_bytes, int *error);

@@ -204,6 +204,7 @@ static bool open_fabric(struct ndfab_fabric *fabric)
         fabric->ports[i].fabric = fabric;
         fabric->ports[i].spec = &topology->ports[i];
         fabric->ports[i].index = i;
+        fabric->ports[i].claims[0] = fabric->ports[i].claims[1] = -1;
     }
     if (!ndfab_ports_open(fabric)) {
         return false;
@@ -226,7 +227,7 @@ static bool open_captures(struct ndfab_fabric *fabric)
         }
         ways[0].capture = ways[1].capture = ndfab_capture_open(spec->capture, fabric->topology.frame_bytes, &error);
         if (ways[0].capture == NULL) {
-            fprintf(stderr, "netdam-fabric: link %s: %s: %s\n", spec->name, spec->capture, strerror(error));
+            fprintf(stderr, "netdam-fabric: link %s: %s: %s\n", spec->name, spec->capture, ndfab_claim_text(error));
             return false;
         }
     }

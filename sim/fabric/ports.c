@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void log_memif(void *opaque, enum ndsim_memif_level level, const char *line)
 {
@@ -44,6 +45,25 @@ static bool open_memif(struct ndfab_port *port)
     return error == 0;
 }
 
+/* DPDK's driver opens them again, and empties what it is to write. */
+static bool claim_files(struct ndfab_port *port)
+{
+    const char *const paths[] = {port->spec->read, port->spec->write};
+
+    for (unsigned i = 0; i < RTE_DIM(paths); i++) {
+        int error = 0;
+
+        if (paths[i] != NULL) {
+            port->claims[i] = ndfab_claim(paths[i], i == 0 ? NDFAB_READS : NDFAB_WRITES, &error);
+        }
+        if (error != 0) {
+            fprintf(stderr, "netdam-fabric: port %s: %s: %s\n", port->spec->name, paths[i], ndfab_claim_text(error));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A socket of DPDK's serves many ports; the first of them finds what an earlier fabric left. */
 static bool open_device(struct ndfab_port *port)
 {
@@ -55,7 +75,8 @@ static bool open_device(struct ndfab_port *port)
 
         first = other->type != NDSIM_PORT_MEMIF || strcmp(other->path, spec->path) != 0;
     }
-    return (!first || ndfab_device_clear(spec)) && ndfab_device_open(spec, port->fabric->pool, &port->device);
+    return (!first || ndfab_device_clear(spec)) && claim_files(port) &&
+           ndfab_device_open(spec, port->fabric->pool, &port->device);
 }
 
 static bool open_port(struct ndfab_port *port)
@@ -67,7 +88,7 @@ static bool open_port(struct ndfab_port *port)
     if (port->opened && spec->capture != NULL) {
         port->capture = ndfab_capture_open(spec->capture, port->fabric->topology.frame_bytes, &error);
         if (port->capture == NULL) {
-            fprintf(stderr, "netdam-fabric: port %s: %s: %s\n", spec->name, spec->capture, strerror(error));
+            fprintf(stderr, "netdam-fabric: port %s: %s: %s\n", spec->name, spec->capture, ndfab_claim_text(error));
         }
     }
     return port->opened && error == 0;
@@ -102,6 +123,11 @@ void ndfab_ports_close(struct ndfab_fabric *fabric)
             ndsim_memif_close(port->memif);
         } else if (port->opened) {
             ndfab_device_close(port->spec, port->device);
+        }
+        for (unsigned file = 0; file < RTE_DIM(port->claims); file++) {
+            if (port->claims[file] >= 0) {
+                close(port->claims[file]);
+            }
         }
         if (!ndfab_capture_close(port->capture)) {
             fprintf(stderr, "netdam-fabric: port %s: the capture could not be written to its end\n", port->spec->name);

@@ -408,6 +408,35 @@ def captures_have_nanoseconds_and_all_frames_and_start_and_stop_by_command():
 
 
 @test
+def nobody_writes_to_a_file_that_another_port_or_capture_uses():
+    fabric = Fabric(star(2))
+    fabric.control.good("capture", port="e0", file=path("port.pcap"))
+    os.link(path("port.pcap"), path("same.pcap"))
+    before = os.path.getsize(path("port.pcap"))
+    for request in {"port": "e1", "file": path("port.pcap")}, {"link": "e1-s", "file": path("same.pcap")}:
+        expect("another port or capture uses this file" in fabric.control.ask("capture", **request)["error"], request)
+    pcap_write("in.pcap", numbered(50, 300))
+    frames = pcap_read("in.pcap")[1]
+    links = " links = ( { from = \"a\"; to = \"b\"; %s } );"
+    recorder = '{ name = "b"; type = "pcap"; write = "%s"; }'
+    for ports, link, name in (('{ name = "a"; capture = "port.pcap"; }, { name = "b"; }', "", "port"),
+                              ('{ name = "a"; capture = "x.pcap"; }, { name = "b"; capture = "./x.pcap"; }', "", "x"),
+                              ('{ name = "a"; capture = "x.pcap"; }, { name = "b"; }', 'capture = "x.pcap";', "x"),
+                              ('{ name = "a"; capture = "x.pcap"; }, ' + recorder % "x.pcap", "", "x"),
+                              ('{ name = "a"; type = "pcap"; read = "in.pcap"; write = "in.pcap"; }, { name = "b"; }', "", "in"),
+                              ('{ name = "a"; type = "pcap"; read = "in.pcap"; }, ' + recorder % "./in.pcap", "", "in"),
+                              ('{ name = "a"; type = "pcap"; read = "in.pcap"; }, { name = "b"; }', 'capture = "in.pcap";', "in")):
+        done = subprocess.run([FABRIC, write("other.conf", "ports = ( %s );" % ports + links % link)], capture_output=True, timeout=LIMIT_S,
+                              text=True, check=False)
+        equal((done.returncode, done.stdout), (1, ""), ports)
+        expect(done.stderr.endswith("/%s.pcap: another port or capture uses this file\n" % name) and done.stderr.count("\n") == 1, done.stderr)
+        equal((os.path.getsize(path("port.pcap")), pcap_read("in.pcap")[1]), (before, frames), "what the files hold")
+    fabric.control.good("capture-stop", port="e0")
+    fabric.control.good("capture", port="e1", file=path("same.pcap"))
+    fabric.stop()
+
+
+@test
 def a_capture_into_a_pipe_is_refused_and_holds_nothing_up():
     fabric = Fabric(star(2))
     os.mkfifo(path("pipe"))

@@ -78,6 +78,21 @@ const char *remembered_error(void)
     return copy;
 }
 
+int device_failed(const char *device, int result)
+{
+    return remembered_error()[0] ? failed("%s", remembered_error()) : failed("%s: %s", device, result_text(result));
+}
+
+const char *device_or(const char *device, const char *otherwise)
+{
+    return device != NULL && device[0] != '\0' ? device : otherwise;
+}
+
+int flush_output(void)
+{
+    return fflush(stdout) == 0 ? EXIT_OK : failed("standard output: write error");
+}
+
 bool parse_size(const char *text, uint64_t *value)
 {
     return ndlib_parse_size(text, value);

@@ -29,6 +29,15 @@ const char *result_text(int result);
 void remember_error(void *opaque, enum netdam_log_level level, const char *line);
 const char *remembered_error(void);
 
+/* The same as failed(), of a device: the line that is kept, or else what the library returned. */
+int device_failed(const char *device, int result);
+
+/* The device that was named, or `otherwise`. */
+const char *device_or(const char *device, const char *otherwise);
+
+/* Writes out what was printed; EXIT_OK, or EXIT_FAILED, which is told. */
+int flush_output(void);
+
 /* "4096", "0x1000", "4K"; false if it is no such thing. */
 bool parse_size(const char *text, uint64_t *value);
 

@@ -323,18 +323,13 @@ int main(int argc, char **argv)
     if (optind != argc) {
         return misused("unexpected argument \"%s\"", argv[optind]);
     }
-    if (!name || !name[0]) {
-        name = "pci";
-    }
+    name = device_or(name, "pci");
     if (operations) {
         config.flags = NETDAM_OPEN_NO_RESET;
     }
     rc = netdam_open(name, &config, &device);
     if (rc != 0) {
-        if (remembered_error()[0]) {
-            return failed("%s", remembered_error());
-        }
-        return failed("%s: %s", name, result_text(rc));
+        return device_failed(name, rc);
     }
     rc = netdam_query(device, &info);
     if (rc != 0) {
@@ -358,8 +353,5 @@ int main(int argc, char **argv)
         printf("\n}\n");
     }
     netdam_close(device);
-    if (rc == 0 && fflush(stdout) != 0) {
-        rc = failed("standard output: write error");
-    }
-    return rc;
+    return rc == EXIT_OK ? flush_output() : rc;
 }

@@ -637,10 +637,7 @@ static int open_device(struct mem *mem)
         name = full_name;
     }
     rc = netdam_open(name, &config, &mem->device);
-    if (rc != 0 && remembered_error()[0]) {
-        return failed("%s", remembered_error());
-    }
-    return rc == 0 ? EXIT_OK : failed("%s: %s", name, result_text(rc));
+    return rc == 0 ? EXIT_OK : device_failed(name, rc);
 }
 
 /* Everything a command needs on the device. */
@@ -729,9 +726,7 @@ int main(int argc, char **argv)
     if (rc != EXIT_OK || !mem.command) {
         return rc;
     }
-    if (!mem.device_name || !mem.device_name[0]) {
-        mem.device_name = "udp";
-    }
+    mem.device_name = device_or(mem.device_name, "udp");
     rc = open_file(&mem);
     if (rc == EXIT_OK) {
         rc = open_device(&mem);
@@ -746,8 +741,5 @@ int main(int argc, char **argv)
     if (mem.file_name && mem.fd > STDERR_FILENO && close(mem.fd) != 0 && rc == EXIT_OK) {
         rc = failed("%s: %s", mem.file_name, strerror(errno));
     }
-    if (fflush(stdout) != 0 && rc == EXIT_OK) {
-        rc = failed("standard output: write error");
-    }
-    return rc;
+    return rc == EXIT_OK ? flush_output() : rc;
 }

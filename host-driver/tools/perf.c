@@ -351,9 +351,7 @@ static int measure(struct perf *perf)
             }
             perf_report(perf, &result, first);
             first = false;
-            if (fflush(stdout) != 0) {
-                rc = failed("standard output: write error");
-            }
+            rc = flush_output();
         }
     }
     if (!first) {
@@ -419,13 +417,8 @@ int main(int argc, char **argv)
     if (rc != EXIT_OK) {
         return rc;
     }
-    if (!perf.device_name || !perf.device_name[0]) {
-        perf.device_name = "udp";
-    }
+    perf.device_name = device_or(perf.device_name, "udp");
     rc = perf.serve ? perf_serve(&perf) : measure(&perf);
     netdam_close(perf.device);
-    if (fflush(stdout) != 0 && rc == EXIT_OK) {
-        rc = failed("standard output: write error");
-    }
-    return rc;
+    return rc == EXIT_OK ? flush_output() : rc;
 }

@@ -143,8 +143,9 @@ int perf_serve(struct perf *perf)
         return rc;
     }
     print_ready(perf);
-    if (fflush(stdout) != 0) {
-        return failed("standard output: write error");
+    rc = flush_output();
+    if (rc != EXIT_OK) {
+        return rc;
     }
     if (!perf->queue) {
         moment.tv_nsec = LOOK_NS;

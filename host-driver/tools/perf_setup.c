@@ -134,7 +134,7 @@ int perf_open(struct perf *perf, uint64_t memory)
     }
     rc = netdam_open(name, &config, &perf->device);
     if (rc != 0) {
-        return remembered_error()[0] ? failed("%s", remembered_error()) : failed("%s: %s", name, result_text(rc));
+        return device_failed(name, rc);
     }
     rc = netdam_query(perf->device, &perf->info);
     return rc == 0 ? EXIT_OK : failed("%s: %s", netdam_device_name(perf->device), result_text(rc));

@@ -362,13 +362,10 @@ int main(int argc, char **argv)
     if (rc != EXIT_OK) {
         return rc;
     }
-    if (!device_name || !device_name[0]) {
-        device_name = "pci";
-    }
+    device_name = device_or(device_name, "pci");
     rc = netdam_open(device_name, &config, &device);
     if (rc != 0) {
-        return remembered_error()[0] ? failed("%s", remembered_error())
-                                     : failed("%s: %s", device_name, result_text(rc));
+        return device_failed(device_name, rc);
     }
     rc = check_access(device, &write, argv + optind);
     if (rc != EXIT_OK) {
@@ -382,5 +379,5 @@ int main(int argc, char **argv)
     }
     print_regs(device, &write, argv + optind, counters, json);
     netdam_close(device);
-    return fflush(stdout) == 0 ? EXIT_OK : failed("standard output: write error");
+    return flush_output();
 }

@@ -200,11 +200,6 @@ static void print_sample(const struct watch *stat, uint64_t start_ns, const stru
     }
 }
 
-static int write_out(void)
-{
-    return fflush(stdout) == 0 ? EXIT_OK : failed("standard output: write error");
-}
-
 /* Sleeps until a point in time; false if a signal ends the program instead. */
 static bool sleep_until(uint64_t deadline_ns, const sigset_t *signals)
 {
@@ -238,7 +233,7 @@ static int run(struct watch *stat, const sigset_t *signals)
     start_ns = samples[0].time_ns;
     due_ns = start_ns;
     print_start(stat, &samples[0]);
-    rc = write_out();
+    rc = flush_output();
     for (uint64_t i = 0; rc == EXIT_OK && (stat->count == 0 || i < stat->count); i++) {
         const struct sample *before = &samples[i % 2];
         struct sample *after = &samples[(i + 1) % 2];
@@ -254,7 +249,7 @@ static int run(struct watch *stat, const sigset_t *signals)
         rc = take(stat, after);
         if (rc == EXIT_OK) {
             print_sample(stat, start_ns, before, after);
-            rc = write_out();
+            rc = flush_output();
         }
     }
     return rc;
@@ -325,9 +320,7 @@ int main(int argc, char **argv)
     if (rc != -1) {
         return rc;
     }
-    if (!stat.device_name || !stat.device_name[0]) {
-        stat.device_name = "pci";
-    }
+    stat.device_name = device_or(stat.device_name, "pci");
     /* Blocked before any thread exists, so that only sigtimedwait sees them. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
@@ -336,8 +329,7 @@ int main(int argc, char **argv)
 
     rc = netdam_open(stat.device_name, &config, &stat.device);
     if (rc != 0) {
-        return remembered_error()[0] ? failed("%s", remembered_error())
-                                     : failed("%s: %s", stat.device_name, result_text(rc));
+        return device_failed(stat.device_name, rc);
     }
     rc = run(&stat, &signals);
     netdam_close(stat.device);

@@ -97,13 +97,6 @@ static uint32_t least(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
-/* The library's own words where it has some. */
-static int device_failed(const struct tap *tap, int rc)
-{
-    return remembered_error()[0] ? failed("%s", remembered_error())
-                                 : failed("%s: %s", tap->device_name, result_text(rc));
-}
-
 static struct netdam_local buffer_at(const struct tap *tap, uint32_t index)
 {
     return (struct netdam_local){tap->region, (uint64_t)index * tap->buffer_bytes};
@@ -123,7 +116,7 @@ static int open_device(struct tap *tap)
         rc = netdam_query(tap->device, &tap->info);
     }
     if (rc != 0) {
-        return device_failed(tap, rc);
+        return device_failed(tap->device_name, rc);
     }
     if (tap->mtu > tap->info.mtu) {
         return misused("--mtu: %" PRIu64 " is more than the device's %u", tap->mtu, tap->info.mtu);
@@ -153,7 +146,7 @@ static int open_device(struct tap *tap)
         return failed("%s: another queue pair takes these frames already", tap->device_name);
     }
     tap->memory = rc == 0 ? netdam_region_pointer(tap->region) : NULL;
-    return rc == 0 ? EXIT_OK : device_failed(tap, rc);
+    return rc == 0 ? EXIT_OK : device_failed(tap->device_name, rc);
 }
 
 static int interface_failed(const struct tap *tap, const char *what)
@@ -234,7 +227,7 @@ static int prepare_buffers(struct tap *tap)
         rc = post_buffer(tap, i);
         tap->idle[tap->idle_count++] = (uint32_t)tap->buffers + i;
     }
-    return rc == 0 ? EXIT_OK : device_failed(tap, rc);
+    return rc == 0 ? EXIT_OK : device_failed(tap->device_name, rc);
 }
 
 /* A frame from the wire goes to the kernel, straight out of on-board memory. */
@@ -321,7 +314,7 @@ static int print_statistics(const struct tap *tap)
                      : "sent %" PRIu64 " frames, %" PRIu64 " bytes; received %" PRIu64 " frames, %" PRIu64
                        " bytes; refused %" PRIu64 ", lost %" PRIu64 ", dropped by the device %" PRIu64 "\n",
            tap->sent, tap->sent_bytes, tap->received, tap->received_bytes, tap->refused, tap->lost, dropped);
-    return fflush(stdout) == 0 ? EXIT_OK : failed("standard output: write error");
+    return flush_output();
 }
 
 static int print_ready(const struct tap *tap)
@@ -332,7 +325,7 @@ static int print_ready(const struct tap *tap)
                        "\"mtu\": %" PRIu64 ", \"device\": \"%s\"}\n"
                      : "%s: %02x:%02x:%02x:%02x:%02x:%02x, MTU %" PRIu64 ", on %s\n",
            tap->interface, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], tap->mtu, netdam_device_name(tap->device));
-    return fflush(stdout) == 0 ? EXIT_OK : failed("standard output: write error");
+    return flush_output();
 }
 
 /* Sleeps until there is something to do. Returns the signal that has come, 0, or a negative errno value. */
@@ -478,9 +471,7 @@ int main(int argc, char **argv)
     if (rc != -1) {
         return rc;
     }
-    if (!tap.device_name || !tap.device_name[0]) {
-        tap.device_name = "pci";
-    }
+    tap.device_name = device_or(tap.device_name, "pci");
     /* Blocked before any thread exists, so that they arrive at the descriptor only. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);

@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+from ndtest import all_checked, check, skip  # noqa: E402
+
 OPERATIONS, TYPES = 8, 12
 NUMBER = (int, float)
 
@@ -63,41 +66,29 @@ def missing_in_table(table):
 
 def main():
     out = pathlib.Path(os.environ.get("O", "build"))
-    number = 0
-    failed = False
-
-    def tap(good, name, why=""):
-        nonlocal number, failed
-        number += 1
-        failed |= not good
-        print("%sok %d - %s" % ("" if good else "not ", number, name))
-        if not good:
-            print("# %s" % why)
-
-    print("1..6")
     run = subprocess.run([str(HERE / "bench.py"), "--quick"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True, check=False, timeout=300)
-    tap(run.returncode == 0, "runs to its end", run.stdout.replace("\n", "\n# "))
+    check(run.returncode == 0, "runs to its end", run.stdout)
     try:
         report = json.loads((out / "bench/quick.json").read_text())
     except (OSError, ValueError) as error:
         print("Bail out! no report: %s" % error)
         return 1
     found = missing(SHAPE, report)
-    tap(not found, "every figure is there", ", ".join(found))
+    check(not found, "every figure is there", found)
     found = missing_in_table(report.get("alu", []))
-    tap(not found, "every operation of every type is in the table", ", ".join(found))
-    tap(report.get("quick") is True, "says that the figures mean nothing")
+    check(not found, "every operation of every type is in the table", found)
+    check(report.get("quick") is True, "says that the figures mean nothing")
     peer = report.get("allreduce_vs_openmpi_shm", {})
     sizes = peer.get("sizes", [])
-    tap(sizes and all(not missing({"bytes": int, "netdam_ms": NUMBER, "netdam_crc_ms": NUMBER}, one) for one in sizes),
+    check(sizes and all(not missing({"bytes": int, "netdam_ms": NUMBER, "netdam_crc_ms": NUMBER}, one) for one in sizes),
         "the devices' all-reduce", repr(peer))
     if "skipped" in peer:
-        print("ok 6 - Open MPI's all-reduce # SKIP %s" % peer["skipped"])
+        skip("Open MPI's all-reduce", peer["skipped"])
     else:
-        tap(sizes and all(not missing({"openmpi_ms": NUMBER, "speedup": NUMBER}, one) for one in sizes),
+        check(sizes and all(not missing({"openmpi_ms": NUMBER, "speedup": NUMBER}, one) for one in sizes),
             "Open MPI's all-reduce", repr(peer))
-    return failed
+    return all_checked()
 
 
 if __name__ == "__main__":

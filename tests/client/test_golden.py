@@ -12,6 +12,9 @@ import netdam_packet as nd
 from link import internet_sum, pseudo_ipv6
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 GOLDEN = os.path.join(TOP, "tests", "golden")
 REQUESTER = (bytes([10, 0, 0, 1]), bytes.fromhex("fd00" + "00" * 13 + "01"))
 NODE = (bytes([10, 0, 0, 2]), bytes.fromhex("fd00" + "00" * 13 + "02"))
@@ -268,25 +271,18 @@ def missing_opcodes(entries):
 
 
 def main():
-    results = []
-
-    def ok(name, problem):
-        results.append(problem is None)
-        print("%sok %d - %s" % ("" if problem is None else "not ", len(results), name))
-        if problem:
-            print("# " + problem)
-
     entries = manifest()
-    ok("crc32c of 123456789", None if nd.crc32c(b"123456789") == 0xE3069283 else hex(nd.crc32c(b"123456789")))
+    crc = nd.crc32c(b"123456789")
+    check(crc == 0xE3069283, "crc32c of 123456789", hex(crc))
     for entry in entries:
-        ok(entry[0], examine(*entry) if len(entry) == 4 else "not four columns")
+        problem = examine(*entry) if len(entry) == 4 else "not four columns"
+        check(problem is None, entry[0], problem)
     lacking = missing_opcodes(entries)
-    ok("a request and an answer for every opcode", " ".join(lacking) if lacking else None)
+    check(not lacking, "a request and an answer for every opcode", lacking)
     files = {name[:-4] for name in os.listdir(GOLDEN) if name.endswith(".hex")}
     odd = files ^ {entry[0] for entry in entries}
-    ok("manifest and files agree", None if not odd else " ".join(sorted(odd)))
-    print("1..%d" % len(results))
-    return 0 if all(results) else 1
+    check(not odd, "manifest and files agree", sorted(odd))
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, HERE)
+for folder in (HERE, os.path.join(ROOT, "tests", "lib")):
+    sys.path.insert(0, folder)
 import peers  # noqa: E402
+from ndtest import all_checked, check  # noqa: E402
 
 WHOLE = os.path.join(peers.O, "bench", "fabric-quick.json")
 
@@ -21,7 +23,7 @@ def main():
     done = subprocess.run([os.path.join(HERE, "peers.py"), "--quick"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     print("# " + done.stdout.replace("\n", "\n# "))
-    print(f"{'ok' if done.returncode == 0 else 'not ok'} 1 - NetDAM, SoftRoCE and TCP are measured between the same two guests")
+    check(done.returncode == 0, "NetDAM, SoftRoCE and TCP are measured between the same two guests")
     figures = {}
     if os.path.exists(WHOLE):
         with open(WHOLE, encoding="utf-8") as file:
@@ -31,16 +33,15 @@ def main():
     expected += [f"tcp_{name}_8b_us" for name in peers.ETHERNETS]
     expected += [f"rxe_{name}_read_4k_us" for name in peers.ETHERNETS]
     missing = [name for name in expected if not medians.get(name, 0) > 0]
-    print(f"{'not ok' if missing else 'ok'} 2 - each wire and each peer has figures" + (f": not {missing}" if missing else ""))
+    check(not missing, "each wire and each peer has figures", missing)
     missing = [name for name in peers.GOALS if not figures.get(name, 0) > 0]
-    print(f"{'not ok' if missing else 'ok'} 3 - each figure that has a goal is written" + (f": not {missing}" if missing else ""))
+    check(not missing, "each figure that has a goal is written", missing)
     shares = figures.get("guests", {}).get("processor_us", {})
     missing = [f"{name}: {who}" for name, wants in (("netdam_memif_write_8b_mops", ("A vcpu", "A card", "B card")),
                                                     ("netdam_fabric_write_8b_mops", ("A vcpu", "A card", "B card", "fabric")))
                for who in wants if who not in shares.get(name, {})]
-    print(f"{'not ok' if missing else 'ok'} 4 - who needs how much processor time is told" + (f": not of {missing}" if missing else ""))
-    print("1..4")
-    return 0
+    check(not missing, "who needs how much processor time is told", missing)
+    return all_checked()
 
 
 if __name__ == "__main__":

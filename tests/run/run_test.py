@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 RESULT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build", "run", "test.json")
 TRUE = ["file_sha256_ok", "readback_ok", "counter_exact", "reduce_ok", "messages_ok", "lock_exact", "all_reduce_ok", "bus_master_off_ok",
         "marker_in_onboard", "marker_control_found", "interrupts_ok"]
@@ -29,14 +32,14 @@ def main(*options, also=()):
             result = json.load(file)
     except (OSError, ValueError):
         result = {}
-    checks = [("the run exits with 0", run.returncode == 0)]
-    checks += [(f"{name} is true", result.get(name) is True) for name in [*TRUE, *also]]
-    checks += [(f"{name} is 0", result.get(name) == 0 and name in result) for name in ZERO]
-    checks += [(f"{name} is there", isinstance(result.get(name), (int, float)) and result[name] > 0) for name in NUMBERS]
-    print(f"1..{len(checks)}")
-    for number, (name, held) in enumerate(checks, 1):
-        print(f"{'ok' if held else 'not ok'} {number} - {name}")
-    return 0 if all(held for _, held in checks) else 1
+    check(run.returncode == 0, "the run exits with 0")
+    for name in [*TRUE, *also]:
+        check(result.get(name) is True, f"{name} is true")
+    for name in ZERO:
+        check(result.get(name) == 0 and name in result, f"{name} is 0")
+    for name in NUMBERS:
+        check(isinstance(result.get(name), (int, float)) and result[name] > 0, f"{name} is there")
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -14,9 +14,13 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from ndtest import all_checked, check  # noqa: E402
+
 TRACES = 1000  # for each model at least
 EVENTS = 60  # of each trace
 MET = 20  # of each kind of event at least
+SHOWN = 1000  # lines of what a replay says
 
 # Of each replay: the model, steps of spin for each set of knobs, the knobs, and kinds of events that it does not have.
 REPLAYS = {
@@ -158,18 +162,6 @@ def notice(number, traces):
 
 
 def main():
-    tests = 0
-    failed = False
-
-    def report(fine, name, why=()):
-        nonlocal tests, failed
-        tests += 1
-        failed = failed or not fine
-        print("%s %d - %s" % ("ok" if fine else "not ok", tests, name))
-        for line in why:
-            print("# " + line)
-        sys.stdout.flush()
-
     if shutil.which("spin") is None:
         print("Bail out! spin is missing: apt-get install spin")
         return 1
@@ -179,19 +171,17 @@ def main():
         traces = {replay: [file for file, what in zip(made, wanted) if what[0] == replay] for replay in REPLAYS}
         for replay, (model, _, _, missing) in REPLAYS.items():
             status, counts, told = run_replay(OUT / replay, *traces[replay])
-            report(status == 0 and counts.get("diverged") == 0,
-                   "%s: the firmware does what %s does, event by event" % (replay, model), told)
-            report(counts.get("traces", 0) >= TRACES,
-                   "%s: %d traces, %d events" % (replay, counts.get("traces", 0), counts.get("events", 0)))
+            check(status == 0 and counts.get("diverged") == 0,
+                  "%s: the firmware does what %s does, event by event" % (replay, model), told, most=SHOWN)
+            check(counts.get("traces", 0) >= TRACES,
+                  "%s: %d traces, %d events" % (replay, counts.get("traces", 0), counts.get("events", 0)))
             rare = ["%s: %d" % (name, n) for name, n in counts.items()
                     if n < MET and name != "diverged" and name not in missing]
             met = ", ".join("%s %d" % item for item in counts.items())
-            report(not rare, "%s: every kind of event was met # %s" % (replay, met), rare)
+            check(not rare, "%s: every kind of event was met # %s" % (replay, met), rare)
         for number, (fine, told) in enumerate(pool.map(lambda n: notice(n, traces), range(len(MUTANTS)))):
-            report(fine, "noticed: %s # %s" % (MUTANTS[number][2], told.splitlines()[0]),
-                   [] if fine else told.splitlines())
-    print("1..%d" % tests)
-    return failed
+            check(fine, "noticed: %s # %s" % (MUTANTS[number][2], told.splitlines()[0]), told, most=SHOWN)
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -31,3 +31,10 @@ bool ndsim_address_parse(const char *text, struct sockaddr_in *address)
     address->sin_port = htons((uint16_t)port);
     return inet_pton(AF_INET, host, &address->sin_addr) == 1;
 }
+
+bool ndsim_address_is_host(const struct sockaddr_in *address)
+{
+    uint32_t ipv4 = ntohl(address->sin_addr.s_addr);
+
+    return ipv4 != INADDR_ANY && ipv4 != INADDR_BROADCAST && !IN_MULTICAST(ipv4);
+}

@@ -181,7 +181,7 @@ static bool parse_memif(struct ndsim_options *options, const char *value, struct
             node->memif_server = *setting == 's';
         } else if (strcmp(name, "id") == 0 && ndsim_size_parse(setting, &number) && number <= UINT32_MAX) {
             node->memif_id = (uint32_t)number;
-        } else if (strcmp(name, "secret") == 0 && strlen(setting) <= NDSIM_MEMIF_SECRET_BYTES) {
+        } else if (strcmp(name, "secret") == 0 && *setting != 0 && strlen(setting) <= NDSIM_MEMIF_SECRET_BYTES) {
             node->memif_secret = setting;
         } else {
             return false;
@@ -289,7 +289,7 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
     switch (option) {
     case 'l':
         node->listen = value;
-        return (ndsim_address_parse(value, &address) && address.sin_addr.s_addr != 0) ||
+        return (ndsim_address_parse(value, &address) && ndsim_address_is_host(&address)) ||
                ndsim_options_wrong("listen", value,
                                    "ADDR:PORT with one IPv4 address of this machine, such as 127.0.0.1:0");
     case 'm':
@@ -323,7 +323,7 @@ static bool parse_value(struct ndsim_options *options, int option, const char *v
         return parse_wire(options, value, node) || ndsim_options_wrong("wire", value, "PATH:PEER");
     case OPTION_MEMIF:
         return parse_memif(options, value, node) ||
-               ndsim_options_wrong("memif", value, "PATH[,role=client|server][,id=N][,secret=up to 24 characters]");
+               ndsim_options_wrong("memif", value, "PATH[,role=client|server][,id=N][,secret=1 to 24 characters]");
     case 'L':
         return parse_limit(value, &node->limits) ||
                ndsim_options_wrong("limit", value, "NAME=N; --limit help tells the names");

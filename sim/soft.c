@@ -544,6 +544,9 @@ static bool has_place(const struct netdam_soft_config *config, const struct sock
     if (config->wire_path != NULL && (config->memif_path != NULL || config->wire_peer_path == NULL)) {
         return false;
     }
+    if (config->memif_path == NULL && (config->memif_server || config->memif_id != 0 || config->memif_secret != NULL)) {
+        return false;
+    }
     return !has_wire(config) || local->sin_port != 0;
 }
 
@@ -574,7 +577,7 @@ int netdam_soft_open(const struct netdam_soft_config *config, struct netdam_soft
     int error;
 
     if (config == NULL || result == NULL || config->listen == NULL || !ndsim_address_parse(config->listen, &local) ||
-        local.sin_addr.s_addr == htonl(INADDR_ANY) || !has_place(config, &local) || config->memory_bytes == 0 ||
+        !ndsim_address_is_host(&local) || !has_place(config, &local) || config->memory_bytes == 0 ||
         config->memory_bytes % 4096 != 0 || config->memory_bytes > INT64_MAX ||
         config->queue_pairs > NETDAM_QUEUE_PAIRS_MAX || (!has_wire(config) && config->paths > 1)) {
         return -EINVAL;

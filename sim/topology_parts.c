@@ -83,6 +83,15 @@ static const char *numbered(struct ndsim_reader *reader, const char *name, uint3
     return count == 0 ? name : ndsim_reader_text(reader->topology, "%s%u", name, i);
 }
 
+/* Without it there is one, and its name has no number; 0 stands for that. */
+static bool take_count(struct ndsim_reader *reader, const config_setting_t *setting, void *into)
+{
+    uint32_t *count = into;
+
+    return ndsim_take_u32(reader, setting, count) &&
+           (*count != 0 || ndsim_reader_wrong(reader, setting, "count: expected at least 1"));
+}
+
 static bool check_count(struct ndsim_reader *reader, const config_setting_t *setting, uint32_t count)
 {
     return count <= NDSIM_TOPOLOGY_PARTS_MAX ||
@@ -126,6 +135,12 @@ static bool add_port(struct ndsim_reader *reader, const config_setting_t *settin
 
     if (!ndsim_may_add(reader, setting, port->name, topology->port_count)) {
         return false;
+    }
+    for (uint32_t i = 0; port->has_mac && i < topology->port_count; i++) {
+        if (topology->ports[i].has_mac && memcmp(topology->ports[i].mac, port->mac, sizeof(port->mac)) == 0) {
+            return ndsim_reader_wrong(reader, setting, "port %s has the mac of port %s", port->name,
+                                      topology->ports[i].name);
+        }
     }
     for (uint32_t i = 0; port->type == NDSIM_PORT_MEMIF && i < topology->port_count; i++) {
         const struct ndsim_topology_port *other = &topology->ports[i];
@@ -213,7 +228,7 @@ bool ndsim_port_read(struct ndsim_reader *reader, const config_setting_t *group)
 {
     static const struct ndsim_key keys[] = {
         {"name", ndsim_take_name, offsetof(struct port_reading, port.name)},
-        {"count", ndsim_take_u32, offsetof(struct port_reading, count)},
+        {"count", take_count, offsetof(struct port_reading, count)},
         {"type", take_port_type, offsetof(struct port_reading, port.type)},
         {"path", ndsim_take_path, offsetof(struct port_reading, port.path)},
         {"role", take_role, offsetof(struct port_reading, port.role)},
@@ -385,7 +400,7 @@ static bool check_node(struct ndsim_reader *reader, const config_setting_t *sett
         }
     }
     if (node->join == NDSIM_NODE_UDP) {
-        if (node->listen == NULL || !ndsim_address_parse(node->listen, &address) || address.sin_addr.s_addr == 0) {
+        if (node->listen == NULL || !ndsim_address_parse(node->listen, &address) || !ndsim_address_is_host(&address)) {
             return ndsim_reader_wrong(reader, setting, "node %s: needs listen = \"ADDR:PORT\", with one IPv4 address",
                                       node->name);
         }
@@ -482,7 +497,7 @@ bool ndsim_node_read(struct ndsim_reader *reader, const config_setting_t *group)
 {
     static const struct ndsim_key keys[] = {
         {"name", ndsim_take_name, offsetof(struct node_reading, node.name)},
-        {"count", ndsim_take_u32, offsetof(struct node_reading, count)},
+        {"count", take_count, offsetof(struct node_reading, count)},
         {"join", take_join, offsetof(struct node_reading, node.join)},
         {"path", ndsim_take_path, offsetof(struct node_reading, node.path)},
         {"role", take_role, offsetof(struct node_reading, node.role)},

@@ -281,7 +281,7 @@ bool ndsim_take_mac(struct ndsim_reader *reader, const config_setting_t *setting
     if (strlen(text) != 17 || strspn(text, "0123456789abcdefABCDEF:") != 17 ||
         sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%c", &bytes[0], &bytes[1], &bytes[2], &bytes[3], &bytes[4], &bytes[5],
                &more) != 6 ||
-        (bytes[0] & 1) != 0) {
+        (bytes[0] & 1) != 0 || strcmp(text, "00:00:00:00:00:00") == 0) {
         return ndsim_reader_wrong(reader, setting, "%s: expected %s", config_setting_name(setting), expected);
     }
     for (unsigned i = 0; i < 6; i++) {

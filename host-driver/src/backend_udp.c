@@ -217,6 +217,12 @@ int ndlib_udp_open(const char *arguments, const struct netdam_open_config *confi
             goto out;
         }
     }
+    if (!soft.memif_path && (soft.memif_server || soft.memif_id || soft.memif_secret)) {
+        ndlib_log(log, NETDAM_LOG_ERROR,
+                  "udp: memif-role, memif-id and memif-secret speak of a link: memif= is missing");
+        rc = -EINVAL;
+        goto out;
+    }
     udp = calloc(1, sizeof(*udp));
     if (!udp) {
         rc = -ENOMEM;

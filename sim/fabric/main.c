@@ -22,7 +22,8 @@
 #define WATCH_NS       UINT64_C(1000000)  /* control and who has come or gone */
 #define PASS_NS        UINT64_C(10000000) /* how long DPDK's interrupt thread may be held when nobody is missing */
 #define FLUSH_NS       UINT64_C(100000000)
-#define EAL_MAX        64
+#define EAL_MAX        64u
+#define EAL_OWN        12u /* of these, our own and the end */
 #define RUNTIME_MAX    1024u
 #define MEMORY_OWN_MIB 24u /* of DPDK itself, and of its drivers' rings */
 
@@ -173,7 +174,7 @@ static bool start_dpdk(const struct options *options, const struct ndsim_topolog
         arguments[count++] = no_huge;
         arguments[count++] = memory;
     }
-    for (int i = 0; i < options->eal_count && count < EAL_MAX - 1; i++) {
+    for (int i = 0; i < options->eal_count; i++) {
         arguments[count++] = options->eal[i];
     }
     arguments[count] = NULL;
@@ -377,6 +378,11 @@ static int parse(int argc, char **argv, struct options *options)
         switch (option) {
         case 'c':
             options->control = optarg;
+            if (*optarg == 0) {
+                /* The kernel would make a socket of it that has no owner. */
+                fprintf(stderr, "netdam-fabric: --control: expected a path\n");
+                return EXIT_USAGE;
+            }
             break;
         case 'p':
             options->poll = true;
@@ -415,6 +421,10 @@ static int parse(int argc, char **argv, struct options *options)
     if (optind + 2 < argc) {
         options->eal = argv + optind + 2;
         options->eal_count = argc - optind - 2;
+        if ((unsigned)options->eal_count > EAL_MAX - EAL_OWN) {
+            fprintf(stderr, "netdam-fabric: more than %u arguments for DPDK\n", EAL_MAX - EAL_OWN);
+            return EXIT_USAGE;
+        }
     }
     return -1;
 }

@@ -23,8 +23,8 @@ int ndfab_connect(const char *path)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int error, fd;
 
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
+    if (*path == 0 || strlen(path) >= sizeof(address.sun_path)) {
+        errno = *path == 0 ? ENOENT : ENAMETOOLONG;
         return -1;
     }
     strcpy(address.sun_path, path);

@@ -422,7 +422,8 @@ static bool configure(struct ndsim_memif *memif, const struct ndsim_memif_config
     memif->log = config->log;
     memif->log_opaque = config->log_opaque;
     memif->path.sun_family = AF_UNIX;
-    return config->path != NULL && config->path[0] != 0 &&
+    /* An empty secret is one that somebody forgot. */
+    return config->path != NULL && config->path[0] != 0 && (config->secret == NULL || config->secret[0] != 0) &&
            set_text(memif->path.sun_path, sizeof(memif->path.sun_path), config->path) &&
            set_text(memif->identity.secret, sizeof(memif->identity.secret), config->secret) &&
            set_text(memif->identity.name, sizeof(memif->identity.name),

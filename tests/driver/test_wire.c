@@ -172,6 +172,10 @@ static void impossible_wires_are_refused(void **state)
         {"10.5.0.1:20036,memif=/tmp/x,memif-role=master", -EINVAL},
         {"10.5.0.1:20036,memif=/tmp/x,memif-id=4G", -EINVAL},
         {"10.5.0.1:20036,memif=/tmp/x,memif-secret=longer-than-24-characters", -EINVAL},
+        {"10.5.0.1:20036,memif=/tmp/x,memif-secret=", -EINVAL},
+        {"127.0.0.1:0,memif-secret=sesame", -EINVAL},
+        {"127.0.0.1:0,memif-role=server", -EINVAL},
+        {"127.0.0.1:0,memif-id=1", -EINVAL},
         {"10.5.0.1:20036,memif=/tmp/x,wire=/tmp/y:/tmp/z", -EINVAL},
         {"10.5.0.1:20036,memif=/nowhere/x,memif-role=server", -ENOENT},
     };

@@ -327,11 +327,13 @@ def closed_streams_are_nobody_elses():
 
 @test
 def the_command_line_is_checked():
+    right = write("right.conf", PAIR)
     for arguments, status in ((["--help"], 0), (["--version"], 0), ([], 2), (["--nonsense"], 2), (["a", "b"], 2), (["ctl"], 2),
-                              (["/nowhere"], 2)):
+                              (["/nowhere"], 2),
+                              (["--check", right], 0), (["--check", "--control", "", right], 2), (["--check", right, "--", *["-v"] * 53], 2)):
         done = subprocess.run([FABRIC, *arguments], capture_output=True, timeout=LIMIT_S, text=True, check=False)
         equal(done.returncode, status, "status of %s" % arguments)
-        expect((done.stdout != "") == (status == 0) and (done.stderr != "") == (status != 0), arguments)
+        expect((done.stdout != "") == (status == 0 and right not in arguments) and (done.stderr != "") == (status != 0), arguments)
 
 
 main()

@@ -434,7 +434,7 @@ static void a_secret_is_needed_where_there_is_one(void **state)
     static const struct {
         const char *secret;
         bool enters;
-    } cases[] = {{"", false}, {"swordfis", false}, {"swordfish2", false}, {"Swordfish", false}, {"swordfish", true}};
+    } cases[] = {{NULL, false}, {"swordfis", false}, {"swordfish2", false}, {"Swordfish", false}, {"swordfish", true}};
     struct rig *rig = *state;
     struct ndsim_memif_config config = rig_config(rig, NDSIM_MEMIF_SERVER);
     struct ndsim_memif *server;

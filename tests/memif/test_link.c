@@ -428,13 +428,13 @@ static void impossible_configurations_are_refused(void **state)
     struct rig *rig = *state;
     struct ndsim_memif *memif = NULL;
     const struct ndsim_memif_config good = rig_config(rig, NDSIM_MEMIF_SERVER);
-    struct ndsim_memif_config bad[12];
+    struct ndsim_memif_config bad[13];
     char long_path[200];
     unsigned i;
 
     memset(long_path, 'x', sizeof(long_path) - 1);
     long_path[sizeof(long_path) - 1] = 0;
-    for (i = 0; i < 12; i++) {
+    for (i = 0; i < 13; i++) {
         bad[i] = good;
     }
     bad[0].path = NULL;
@@ -450,7 +450,8 @@ static void impossible_configurations_are_refused(void **state)
     bad[10].secret = "a secret of more than 24 bytes";
     bad[11].slots = 16384;
     bad[11].buffer_bytes = 65535;
-    for (i = 0; i < 12; i++) {
+    bad[12].secret = "";
+    for (i = 0; i < 13; i++) {
         assert_int_equal(ndsim_memif_open(&bad[i], &memif), -EINVAL);
         assert_null(memif);
     }

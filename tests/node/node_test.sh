@@ -61,6 +61,9 @@ refused 2 --listen --listen nowhere
 refused 2 --listen --listen 127.0.0.1
 refused 2 --listen --listen 127.0.0.1:65536
 refused 2 --listen --listen 0.0.0.0:0
+refused 2 --listen --listen 255.255.255.255:0
+refused 2 --listen --listen 224.0.0.1:0
+refused 2 --memif --memif "$dir/x,secret="
 refused 2 --listen --listen localhost:0
 refused 2 --memory --memory 0
 refused 2 --memory --memory 5K

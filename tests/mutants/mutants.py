@@ -10,7 +10,6 @@ import collections
 import concurrent.futures
 import os
 import pathlib
-import re
 import shlex
 import shutil
 import subprocess
@@ -18,6 +17,9 @@ import sys
 import time
 
 from mutations import ANSWERED, MUTATIONS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+from planted import with_fault  # noqa: E402
 
 GOAL = 90.0
 FLAGS = ["-std=c11", "-O0", "-fPIC", "-w", "-ffreestanding", "-fbuiltin", "-fno-strict-aliasing", "-ffp-contract=off",
@@ -40,7 +42,7 @@ LIKELY = {
     "transaction.c": ["transaction", "transaction_post"],
     "tenant.c": ["tenant", "tenant_attack"],
     "hop.c": ["hop", "hop_copies"],
-    "members.c": ["collective_refused", "collective"],
+    "members.c": ["collective_refused", "collective_end", "collective"],
     "collective.c": ["collective_refused", "collective_end", "collective"],
     "raw.c": ["raw", "raw_receive"],
     "net.c": ["net", "raw_receive", "neighbour6"],
@@ -48,12 +50,6 @@ LIKELY = {
     "firmware.c": ["raw", "raw_receive", "queue", "config"],
     "tour.c": ["tour_ends", "tour_lanes", "tour"],
 }
-
-
-def mutate(file, old, new):
-    """The module's text with the mutation, and how often it was found; any white space is like any other."""
-    pattern = r"\s+".join(re.escape(word) for word in old.split())
-    return re.subn(pattern, lambda _: new, pathlib.Path("firmware", file).read_text())
 
 
 class Bench:
@@ -118,7 +114,7 @@ class Bench:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         source, changed = folder / file, folder / (file[:-2] + ".o")
-        source.write_text(mutate(file, old, new)[0])
+        source.write_text(with_fault(file, old, new)[0])
         subprocess.run(self.compiler + FLAGS + ["-c", str(source), "-o", str(changed)], check=True)
         self.link_firmware(folder, changed)
         for name in self.names(file):
@@ -134,7 +130,7 @@ def main():
     chosen = [(n, *m) for n, m in enumerate(MUTATIONS, 1) if not only or m[0] in only]
     wrong = False
     for number, file, old, new, what in list(chosen):
-        found = mutate(file, old, new)[1]
+        found = with_fault(file, old, new)[1]
         if found != 1 or old == new:
             print("%3d %s: text found %d times: %s" % (number, file, found, old))
             chosen.remove((number, file, old, new, what))

@@ -5,15 +5,15 @@
 Other faults than those that the property test and the mutation run know. A text that is no longer found in the firmware
 is a failure too: the mutant has to follow the code.
 """
-import os
 import pathlib
-import re
-import shlex
-import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import planted  # noqa: E402
+from ndtest import all_checked  # noqa: E402
+
 # From one of the seeds each must be noticed within so many operations; most need a few thousand from the first.
-OPERATIONS = "600000"
+OPERATIONS = 600000
 SEEDS = range(1, 6)
 
 # Name, file, text to be found once, what stands there instead.
@@ -176,72 +176,16 @@ MUTANTS = [
 ]
 
 
-def source(root, name):
-    return (root / "firmware" / name).read_text()
-
-
-def run_oracle(program, root, out, operations, seed):
-    """True if it found nothing, and the first line that names a difference."""
-    run = subprocess.run([str(program), "--seed", str(seed), "--operations", operations, "--no-shrink", "--directory",
-                          str(out / "oracle")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=root,
-                         timeout=600, check=False)
-    seen = re.search(r"^# (after .*)", run.stdout, re.M)
-    return run.returncode == 0, seen.group(1)[:200] if seen else None
-
-
-def build(root, out, compiler, number, file, text):
-    """The oracle with one firmware module replaced."""
-    work = out / "tests/oracle/mutants"
-    work.mkdir(parents=True, exist_ok=True)
-    changed = work / ("%d-%s" % (number, file))
-    changed.write_text(text)
-    program = changed.with_suffix("")
-    obj = changed.with_suffix(".o")
-    objects = [str(o) for o in sorted((out / "tests/oracle").glob("*.o"))]
-    subprocess.run(compiler + ["-std=c11", "-O2", "-g", "-w", "-ffreestanding", "-fno-strict-aliasing",
-                               "-ffp-contract=off", "-Ifirmware/include", "-Ifirmware", "-c", str(changed), "-o",
-                               str(obj)], check=True, cwd=root)
-    # The changed module comes first, so that the library's is not taken.
-    subprocess.run(compiler + objects + [str(obj), str(out / "tests/unit/reference.o"),
-                                         str(out / "tests/lib/libndtest.a"), str(out / "sim/libndvt.a"),
-                                         str(out / "firmware/libndfw.a"), "-lm", "-o", str(program)], check=True,
-                   cwd=root)
-    return program
+def run_oracle(program, seed):
+    return planted.run(r"^# (after .*)", program, "--seed", seed, "--operations", OPERATIONS, "--no-shrink", "--directory",
+                       planted.OUT / "oracle")
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parents[2]
-    out = pathlib.Path(os.environ.get("O", "build"))
-    compiler = shlex.split(os.environ.get("CC", "gcc"))
-    if out.name == "san":
-        compiler += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    failed = False
     chosen = sys.argv[1] if len(sys.argv) > 1 else ""
-    for number, (name, file, find, replace) in enumerate(MUTANTS, 1):
-        if chosen not in name and chosen != file:
-            continue
-        text = source(root, file)
-        # How lines are broken does not matter.
-        pattern = re.compile(r"\s+".join(re.escape(word) for word in find.split()))
-        if len(pattern.findall(text)) != 1:
-            print("not ok %d - %s # text not found once in %s: %s" % (number, name, file, find))
-            failed = True
-            continue
-        try:
-            changed = pattern.sub(lambda _, text=replace: text, text)
-            program = build(root, out, compiler, number, file, changed)
-            for seed in SEEDS:
-                passed, seen = run_oracle(program, root, out, OPERATIONS, seed)
-                if not passed:
-                    break
-        except subprocess.TimeoutExpired:
-            passed, seen = True, None
-        noticed = not passed and seen is not None
-        print("# %s" % (seen or "nothing noticed"))
-        print("%sok %d - noticed: %s" % ("" if noticed else "not ", number, name), flush=True)
-        failed |= not noticed
-    print("1..%d" % len(MUTANTS))
-    return failed
+    planted.try_faults("oracle", [fault for fault in MUTANTS if chosen in fault[0] or chosen == fault[1]], run_oracle, SEEDS,
+                  ["tests/unit/reference.o", "sim/libndvt.a"])
+    return all_checked()
 
 
 if __name__ == "__main__":

@@ -5,15 +5,15 @@
 Each mutant leaves out a clause of the protocol. A text that is no longer found in the firmware is a failure too: the
 mutant has to follow the code.
 """
-import os
 import pathlib
-import re
-import shlex
-import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import planted  # noqa: E402
+from ndtest import all_checked, check  # noqa: E402
+
 # From one of the seeds each must be noticed within so many packets; most need a few thousand from the first.
-PACKETS = "4000000"
+PACKETS = 4000000
 SEEDS = range(1, 11)
 
 # Name, file, text to be found once, what stands there instead.
@@ -116,71 +116,15 @@ MUTANTS = [
 ]
 
 
-def source(root, name):
-    """A module's text, with that of the loops it is made of, if it is one level of the ALU."""
-    text = (root / "firmware" / name).read_text()
-    loops = '#include "alu_kernels.h"\n'
-    return text.replace(loops, (root / "firmware/alu_kernels.h").read_text()) if loops in text else text
-
-
-def run_property(program, root, packets, seed=1):
-    """True if it passed, and the first violation it names."""
-    run = subprocess.run([str(program), "--seed", str(seed), "--packets", packets], stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, text=True, cwd=root, timeout=600, check=False)
-    seen = re.search(r"^# (invariant.*)", run.stdout, re.M)
-    return run.returncode == 0, seen.group(1)[:200] if seen else None
-
-
-def build(root, out, compiler, number, file, text):
-    """The property test with one firmware module replaced."""
-    work = out / "tests/property/mutants"
-    work.mkdir(parents=True, exist_ok=True)
-    changed = work / ("%d-%s" % (number, file))
-    changed.write_text(text)
-    program = changed.with_suffix("")
-    obj = changed.with_suffix(".o")
-    objects = [str(o) for o in sorted((out / "tests/property").glob("*.o"))]
-    subprocess.run(compiler + ["-std=c11", "-O2", "-g", "-w", "-ffreestanding", "-fno-strict-aliasing",
-                               "-ffp-contract=off", "-Ifirmware/include", "-Ifirmware", "-c", str(changed), "-o",
-                               str(obj)], check=True, cwd=root)
-    # The changed module comes first, so that the library's is not taken.
-    subprocess.run(compiler + objects + [str(obj), str(out / "tests/lib/libndtest.a"),
-                                         str(out / "firmware/libndfw.a"), "-o", str(program)], check=True, cwd=root)
-    return program
+def run_property(program, seed, packets=PACKETS):
+    return planted.run(r"^# (invariant.*)", program, "--seed", seed, "--packets", packets)
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parents[2]
-    out = pathlib.Path(os.environ.get("O", "build"))
-    compiler = shlex.split(os.environ.get("CC", "gcc"))
-    if out.name == "san":
-        compiler += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    passed, seen = run_property(out / "tests/property/property", root, "400000")
-    print("%sok 1 - the firmware as it is passes%s" % ("" if passed else "not ", "" if passed else " # %s" % seen))
-    failed = not passed
-    for number, (name, file, find, replace) in enumerate(MUTANTS, 2):
-        text = source(root, file)
-        # How lines are broken does not matter.
-        pattern = re.compile(r"\s+".join(re.escape(word) for word in find.split()))
-        if len(pattern.findall(text)) != 1:
-            print("not ok %d - %s # text not found once in %s: %s" % (number, name, file, find))
-            failed = True
-            continue
-        try:
-            changed = pattern.sub(lambda _, text=replace: text, text)
-            program = build(root, out, compiler, number, file, changed)
-            for seed in SEEDS:
-                passed, seen = run_property(program, root, PACKETS, seed)
-                if not passed:
-                    break
-        except subprocess.TimeoutExpired:
-            passed, seen = True, None
-        noticed = not passed and seen is not None
-        print("# %s" % (seen or "nothing noticed"))
-        print("%sok %d - noticed: %s" % ("" if noticed else "not ", number, name), flush=True)
-        failed |= not noticed
-    print("1..%d" % (len(MUTANTS) + 1))
-    return failed
+    passed, seen = run_property(planted.OUT / "tests/property/property", 1, 400000)
+    check(passed, "the firmware as it is passes", [seen])
+    planted.try_faults("property", MUTANTS, run_property, SEEDS)
+    return all_checked()
 
 
 if __name__ == "__main__":

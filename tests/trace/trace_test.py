@@ -16,6 +16,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from ndtest import all_checked, check  # noqa: E402
+from planted import with_fault  # noqa: E402
 
 TRACES = 1000  # for each model at least
 EVENTS = 60  # of each trace
@@ -142,8 +143,7 @@ def run_replay(program, *arguments):
 def notice(number, traces):
     """Builds a replay with one mutant and runs it; returns whether it was noticed, and what was said."""
     file, replay, _, old, new = MUTANTS[number]
-    pattern = r"\s+".join(re.escape(word) for word in old.split())
-    text, found = re.subn(pattern, lambda _: new, (ROOT / "firmware" / file).read_text())
+    text, found = with_fault(file, old, new)
     if found != 1:
         return False, "found %d times in firmware/%s: %s" % (found, file, old)
     folder = OUT / ("mutant-%d" % number)

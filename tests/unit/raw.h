@@ -66,15 +66,7 @@ static inline size_t make_udp(unsigned family, unsigned from, unsigned to, unsig
     unit_put16(frame + at + 2, to_port);
     ndtest_frame_repair(frame, bytes, false);
     if (family == 4) { /* which leaves alone what is not for the NetDAM port */
-        uint32_t sum = 0;
-
-        frame[24] = frame[25] = 0;
-        for (size_t k = 14; k < 34; k += 2) {
-            sum += (uint32_t)frame[k] << 8 | frame[k + 1];
-        }
-        sum = (sum & 0xffff) + (sum >> 16);
-        unit_put16(frame + 24, ~sum & 0xffff);
-        unit_put16(frame + 40, 0);
+        unit_repair_ipv4(frame);
     }
     return bytes;
 }

@@ -401,15 +401,7 @@ static void only_frames_for_this_node_and_port_are_looked_at(void **state)
         unit_drop_sent(&b.u);
         frame[rows[i].at] = rows[i].value;
         if (!rows[i].v6) { /* it is not the checksum that stops it */
-            uint32_t sum = 0;
-
-            frame[24] = frame[25] = 0;
-            for (size_t k = 14; k < 34; k += 2) {
-                sum += (uint32_t)frame[k] << 8 | frame[k + 1];
-            }
-            sum = (sum & 0xffff) + (sum >> 16);
-            unit_put16(frame + 24, ~sum & 0xffff);
-            unit_put16(frame + 40, 0);
+            unit_repair_ipv4(frame);
         }
         before = unit_counter(&b.u, rows[i].counter);
         unit_receive(&b.u, frame, bytes);

@@ -178,6 +178,19 @@ void unit_put16(uint8_t *to, unsigned value)
     to[1] = (uint8_t)value;
 }
 
+void unit_repair_ipv4(uint8_t *frame)
+{
+    uint32_t sum = 0;
+
+    frame[24] = frame[25] = 0;
+    for (size_t k = 14; k < 34; k += 2) {
+        sum += (uint32_t)frame[k] << 8 | frame[k + 1];
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    unit_put16(frame + 24, ~sum & 0xffff);
+    unit_put16(frame + 40, 0);
+}
+
 static void put64(uint8_t *at, uint64_t value)
 {
     put32(at, (uint32_t)(value >> 32));

@@ -130,5 +130,7 @@ void unit_memory_put(struct unit *u, uint64_t offset, unsigned bytes, uint64_t v
 void unit_memory_pattern(struct unit *u, uint64_t offset, size_t bytes, unsigned seed);
 
 void unit_put16(uint8_t *to, unsigned value);
+/* The checksum that an IPv4 header needs, whatever it says, and none of UDP: what ndtest_frame_repair() leaves alone. */
+void unit_repair_ipv4(uint8_t *frame);
 
 #endif

@@ -13,22 +13,12 @@ import subprocess
 import sys
 import tempfile
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-O = os.path.join(TOP, os.environ.get("O", "build"))
-INFO = os.path.join(O, "host-driver", "netdam-info")
-MEM = os.path.join(O, "host-driver", "netdam-mem")
-NODE = os.path.join(O, "sim", "netdam-node")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+import ndtest  # noqa: E402
+from ndtest import BUILD, LIMIT_S, MEM, NODE, TOP, expect  # noqa: E402
+
+INFO = os.path.join(BUILD, "host-driver", "netdam-info")
 KEY = "0x6b65794b45591234"
-LIMIT_S = 120
-
-
-class Failed(Exception):
-    pass
-
-
-def expect(condition, what):
-    if not condition:
-        raise Failed(what)
 
 
 def run(*command, stdin=b"", code=0, env=None):
@@ -246,7 +236,7 @@ def test_info(_node):
 
 def test_first_program(node):
     for name in "first_program", "first_program_static":
-        path = os.path.join(O, "tests", "driver", name)
+        path = os.path.join(BUILD, "tests", "driver", name)
         if name.endswith("static") and not os.path.exists(path):
             print("# no static program: sanitizers do not link statically")
             continue
@@ -265,7 +255,7 @@ def test_python_example(node):
         print("# not with sanitizers: Python is not linked with them")
         return
     script = os.path.join(TOP, "host-driver", "examples", "ctypes_example.py")
-    env = {"LD_LIBRARY_PATH": os.path.join(O, "host-driver")}
+    env = {"LD_LIBRARY_PATH": os.path.join(BUILD, "host-driver")}
     node.mem("fill", "-n", "8", "-v", "0")
     out, _ = run(sys.executable, script, "udp:127.0.0.1:0", node.address, KEY, env=env)
     expect(out.decode().splitlines() == ["Hello from Python!"] + ["the counter was %d" % n for n in range(3)], out)
@@ -280,7 +270,7 @@ def test_symbols(_node):
     for header in glob.glob(os.path.join(TOP, "host-driver", "include", "netdam*.h")):
         with open(header, encoding="utf-8") as f:
             declared.update(re.findall(r"^NETDAM_API [^;]*?\b(netdam_\w+)\(", f.read(), re.M))
-    library = os.path.join(O, "host-driver", "libnetdam.so.0")
+    library = os.path.join(BUILD, "host-driver", "libnetdam.so.0")
     out, _ = run("nm", "-D", "--defined-only", library)
     exported = {line.split()[2].split("@")[0] for line in out.decode().splitlines() if line.split()[1] == "T"}
     expect(len(declared) > 40, "headers not understood")
@@ -292,21 +282,12 @@ def test_symbols(_node):
 
 
 def main():
-    tests = [(name[5:].replace("_", " "), test) for name, test in globals().items() if name.startswith("test_")]
-    bad = 0
-    print("1..%d" % len(tests))
+    ndtest.tests_of(globals())
     node = Node()
     try:
-        for number, (name, test) in enumerate(tests, 1):
-            try:
-                test(node)
-                print("ok %d - %s" % (number, name), flush=True)
-            except (Failed, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as error:
-                print("# %s\nnot ok %d - %s" % (str(error).replace("\n", "\n# "), number, name), flush=True)
-                bad += 1
+        return ndtest.run(node)
     finally:
         node.stop()
-    return bad != 0
 
 
 sys.exit(main())

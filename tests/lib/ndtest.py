@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests in Python share: where things lie, programs that do not outlive a test, and TAP. Tests are functions with @test,
-which run() runs, or one check() after another with all_checked() at the end."""
+"""What tests in Python share: where things lie, programs that do not outlive a test, and TAP. Tests are functions with @test
+or of tests_of(), which run() runs, or one check() after another with all_checked() at the end."""
 
 import contextlib
 import json
@@ -25,6 +25,10 @@ checks = []
 
 class Failed(AssertionError):
     pass
+
+
+class Skipped(Exception):
+    """The machine lacks what the test needs; the message says what."""
 
 
 def expect(condition, *what):
@@ -105,6 +109,11 @@ def test(function):
     return function
 
 
+def tests_of(module):
+    """Takes a module's functions whose names begin with test_ as tests; `module`: its globals()."""
+    TESTS.extend(value for name, value in module.items() if name.startswith("test_"))
+
+
 def run(*arguments, around=contextlib.nullcontext):
     """Runs the tests, each with these arguments and within `around()`; prints TAP. Returns the exit status."""
     failed = 0
@@ -114,6 +123,8 @@ def run(*arguments, around=contextlib.nullcontext):
             with around():
                 function(*arguments)
             print("ok %d - %s" % (number, function.__name__), flush=True)
+        except Skipped as reason:
+            print("ok %d - %s # SKIP %s" % (number, function.__name__, reason), flush=True)
         except Exception as error:  # each test reports and the next one runs
             failed += 1
             print("not ok %d - %s" % (number, function.__name__))

@@ -15,7 +15,7 @@ import sys
 
 import harness
 
-ECHO = os.path.join(harness.O, "tests", "tools", "udp_echo")
+ECHO = os.path.join(harness.BUILD, "tests", "tools", "udp_echo")
 PACKET = 1400  # payload of one packet at an MTU of 1500
 SMALL = 32     # what the other direction carries: about a header
 DEPTH = 32     # datagrams of the peer under way at once: as many as fit the default socket buffer
@@ -123,7 +123,7 @@ def main():
     parser = argparse.ArgumentParser(description="Operations between two soft devices on loopback, beside plain UDP.")
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured, by turns (default 5)")
     parser.add_argument("--count", type=int, default=1000, help="requests per measurement (default 1000)")
-    parser.add_argument("--out", default=os.path.join(harness.O, "bench", "bench.json"), help="where the JSON goes")
+    parser.add_argument("--out", default=os.path.join(harness.BUILD, "bench", "bench.json"), help="where the JSON goes")
     arguments = parser.parse_args()
     lines, head = [], {}
     targets = Targets()

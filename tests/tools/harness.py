@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of the tools share: running them, a node, manual pages, and TAP."""
+"""What the tests of the tools share: running them, a node, and manual pages."""
 
 import os
 import re
@@ -7,26 +7,13 @@ import signal
 import subprocess
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-O = os.path.join(TOP, os.environ.get("O", "build"))
-TOOLS = os.path.join(O, "host-driver")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
+import ndtest  # noqa: E402
+from ndtest import BUILD, LIMIT_S, NODE, TOP, expect  # noqa: E402
+
+TOOLS = os.path.join(BUILD, "host-driver")
 MAN = os.path.join(TOP, "host-driver", "man")
-NODE = os.path.join(O, "sim", "netdam-node")
 KEY = "0x6b65794b45591234"
-LIMIT_S = 120
-
-
-class Failed(Exception):
-    pass
-
-
-class Skipped(Exception):
-    """The machine lacks what the test needs; the message says what."""
-
-
-def expect(condition, what):
-    if not condition:
-        raise Failed(what)
 
 
 def environment():
@@ -116,27 +103,16 @@ def check_version(tool):
     expect("Exit status: 0 done, 1 failed, 2 wrong usage." in text, "--help does not tell the exit status")
 
 
-def main(tests):
-    """Runs test_* functions with a node and prints TAP; returns an exit code."""
-    named = [(name[5:].replace("_", " "), test) for name, test in tests.items() if name.startswith("test_")]
-    bad = 0
-    print("1..%d" % len(named))
+def main(module):
+    """Runs a module's tests with a node; returns an exit status."""
+    ndtest.tests_of(module)
     node = Node()
     try:
-        for number, (name, test) in enumerate(named, 1):
-            try:
-                test(node)
-                print("ok %d - %s" % (number, name), flush=True)
-            except Skipped as reason:
-                print("ok %d - %s # SKIP %s" % (number, name, reason), flush=True)
-            except (Failed, subprocess.TimeoutExpired, OSError, ValueError, KeyError, IndexError) as error:
-                print("# %s\nnot ok %d - %s" % (str(error).replace("\n", "\n# "), number, name), flush=True)
-                bad += 1
+        return ndtest.run(node)
     finally:
         for process in started:
             if process.poll() is None:
                 stop(process)
-    return bad != 0
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import time
 
 import harness
 from harness import expect, one_line, run
+from ndtest import Skipped
 
 BYTES = 1 << 20
 SERVE = """
@@ -64,7 +65,7 @@ def apart(*command):
 def need_network():
     """Root, or a kernel that lets everybody be root in a network of their own."""
     if subprocess.run(apart("test", "-w", "/dev/net/tun"), capture_output=True, check=False).returncode != 0:
-        raise harness.Skipped("no network namespaces, or no /dev/net/tun")
+        raise Skipped("no network namespaces, or no /dev/net/tun")
 
 
 class End:

@@ -152,6 +152,9 @@ static bool open_failed(const struct ndsim_node *node, int error)
         snprintf(what, sizeof(what), "--listen %s --memory %llu --mtu %u", own->listen,
                  (unsigned long long)own->memory_bytes, own->mtu);
     }
+    if (error == -EADDRINUSE && (own->wire_path != NULL || own->memif_path != NULL)) {
+        return ndsim_node_fail(own, what, "another program listens there, or it is no socket");
+    }
     return ndsim_node_fail(own, what, strerror(-error));
 }
 

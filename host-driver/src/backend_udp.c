@@ -234,8 +234,10 @@ int ndlib_udp_open(const char *arguments, const struct netdam_open_config *confi
     soft.tap = config->tap ? soft_tap : NULL;
     rc = netdam_soft_open(&soft, &udp->soft);
     if (rc != 0) {
-        ndlib_log(log, NETDAM_LOG_ERROR, "udp:%s: %s", arguments,
-                  udp->refusal[0] != '\0' ? udp->refusal : strerror(-rc));
+        bool taken = rc == -EADDRINUSE && (soft.wire_path || soft.memif_path);
+        const char *reason = taken ? "another program listens there, or it is no socket" : strerror(-rc);
+
+        ndlib_log(log, NETDAM_LOG_ERROR, "udp:%s: %s", arguments, udp->refusal[0] != '\0' ? udp->refusal : reason);
         goto out;
     }
     atomic_store(&udp->opened, true);

@@ -231,6 +231,10 @@ report $? "but nothing else that has the name"
 ends TERM 0 && [ ! -e "$dir/left.sock" ]
 report $? "the end of the wire is removed"
 
+refused 1 'or it is no socket' --listen 10.9.0.3:20036 --wire "$dir/text:$dir/right.sock"
+refused 1 'or it is no socket' --listen 10.9.0.3:20036 --memif "$dir/text,role=server"
+refused 1 'or it is no socket' --listen 10.9.0.3:20036 --memif "$dir,role=server"
+
 # And on a memif link, of which either may be the server.
 for role in server client; do
     other=$([ $role = server ] && echo client || echo server)

@@ -203,6 +203,10 @@ def test_wrong_usage_and_failures_are_told_in_one_line(_node):
         one_line(stderr, tool, "usb")
         _, stderr = run(tool, "-d", "udp:127.0.0.1:0,colour=1", code=1)
         one_line(stderr, tool, "colour")
+    _, stderr = run("netdam-info", "-d", "udp:10.9.0.9:20036,memif=%s,memif-role=server" % harness.TOP, code=1)
+    one_line(stderr, "netdam-info", harness.TOP, "another program listens there, or it is no socket")
+    _, stderr = run("netdam-info", "-d", "udp:127.0.0.1:0,memif-secret=sesame", code=1)
+    one_line(stderr, "netdam-info", "memif= is missing")
 
 
 sys.exit(harness.main(globals()))

@@ -21,7 +21,7 @@ $(O)/tests/tools/udp_echo: $(O)/tests/tools/udp_echo.o $(O)/host-driver/tools/sa
 -include $(wildcard $(O)/tests/tools/*.d)
 
 tests/tools/test_watch.py tests/tools/test_perf.py tests/tools/test_tap.py: $(TOOLS_TESTED) $(O)/sim/netdam-node \
-    $(O)/tests/tools/udp_echo
+    $(O)/tests/tools/udp_echo $(O)/host-driver/netdam-info
 
 .PHONY: bench
 bench: $(TOOLS_TESTED) $(O)/tests/tools/udp_echo ## latency and throughput per operation beside plain UDP; writes build/bench/bench.json

@@ -40,7 +40,7 @@ fuzz: $(FUZZ_TARGETS:%=$(FUZZ_DIR)/%.t) ## each fuzz target for FUZZ_SECONDS (60
 	$(Q)export FUZZ_SECONDS=$(FUZZ_SECONDS); status=0; for t in $^; do $$t || status=1; done; exit $$status
 
 # The fabric's control socket. The fuzzer sees what reads and answers; DPDK is along for the ride.
-CONTROL_FUZZ_SOURCES := $(patsubst %,sim/fabric/%.c,carry commands control report stations) $(SIM_TOPOLOGY_SOURCES) \
+CONTROL_FUZZ_SOURCES := $(patsubst %,sim/fabric/%.c,carry claim commands control report stations) $(SIM_TOPOLOGY_SOURCES) \
                         sim/units.c sim/values.c sim/address.c
 
 $(FUZZ_DIR)/fuzz_control: tests/fuzz/fuzz_control.c $(CONTROL_FUZZ_SOURCES) $(wildcard sim/*.h sim/fabric/*.h sim/vt/*.h) \

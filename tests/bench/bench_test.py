@@ -38,6 +38,11 @@ SHAPE = {
 }
 
 
+def is_difference(path):
+    """Of two times, which on a busy machine may come out as nothing or less."""
+    return ".target." in path
+
+
 def missing(shape, report, path=""):
     """Names of what is not there or of another type."""
     found = []
@@ -47,7 +52,7 @@ def missing(shape, report, path=""):
             found.append(here)
         elif isinstance(want, dict):
             found += missing(want, report[key], here)
-        elif not isinstance(report[key], want) or (want != str and report[key] <= 0 and not here.endswith("rest_ns")):
+        elif not isinstance(report[key], want) or (want != str and report[key] <= 0 and not is_difference(here)):
             found.append("%s = %r" % (here, report[key]))
     return found
 
